@@ -1,0 +1,1 @@
+"""Game descriptions written for this project: data, see README.md."""

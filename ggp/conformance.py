@@ -1,0 +1,149 @@
+"""Does an engine compute what the reference implementation computed? Replays recorded traces and compares everything.
+
+A trace is a file of JSON lines as `ggp.trace` writes them: every visited state with its facts, legal moves, terminal and
+goals, and the joint move that was played. Spelling is compared in lower case, because traces are written so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ggp.errors import GGPError, IllegalMove, RecordError, TimeLimit
+from ggp.game import load
+from ggp.match import Deadline
+from ggp.reasoner import DEFAULT_MEMORY_LIMIT, Reasoner, States
+from ggp.terms import Move
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came out for one game: `agree`, `disagree` (with the first difference), `slow`, or `failed` (with why)."""
+
+    game: str
+    outcome: str
+    states: int = 0
+    playout: int = 0
+    step: int = 0
+    what: str = ""
+
+
+def conform(
+    games: Path,
+    traces: Path,
+    *,
+    engine: str,
+    seconds_per_game: float,
+    jobs: int = 1,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    only: Callable[[str], bool] = lambda name: True,
+) -> Iterator[Verdict]:
+    """A verdict for each game in `games` in the order of their names; each is computed by an engine of its own."""
+    paths = sorted(path for path in games.glob("*.kif") if only(path.stem))
+
+    def verdict(path: Path) -> Verdict:
+        name = path.name.removesuffix(".kif")
+        return check(path, traces / f"{name}.jsonl.gz", engine, seconds_per_game, memory_limit)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(verdict, paths)
+
+
+def check(rules: Path, trace: Path, engine: str, seconds: float, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> Verdict:
+    """The verdict for one game."""
+    name = rules.name.removesuffix(".kif")
+    deadline = Deadline.after(seconds)
+    seen = 0
+    try:
+        reasoner = load(rules).reasoner(engine, time_limit=seconds, memory_limit=memory_limit)
+        try:
+            for seen, (line, difference) in enumerate(differences(reasoner, read_trace(trace)), 1):
+                if difference:
+                    return Verdict(name, "disagree", seen, line["playout"], line["step"], difference)
+                if deadline.passed:
+                    return Verdict(name, "slow", seen)
+        finally:
+            reasoner.close()
+    except TimeLimit:
+        return Verdict(name, "slow", seen)
+    except (GGPError, OSError) as error:
+        return Verdict(name, "failed", seen, what=str(error))
+    return Verdict(name, "agree", seen)
+
+
+def read_trace(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a trace, without the header."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            next(lines, None)
+            for line in lines:
+                yield json.loads(line)
+    except (ValueError, EOFError) as error:
+        raise RecordError(f"{path}: not a trace: {error}") from error
+
+
+def differences(reasoner: Reasoner, lines: Iterator[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """For each line of a trace: the line, and how the engine differs from it ("" where it does not)."""
+    states: States | None = None
+    for line in lines:
+        if line["step"] == 0:
+            states = reasoner.initial()
+        assert states is not None, "a playout starts with step 0"
+        legal = [_legal(reasoner, states, role) for role in range(len(reasoner.roles))]
+        yield line, _difference(reasoner, states, legal, line)
+        if line["move"]:
+            joint = [
+                reasoner.moves[i].id(_meant(legal[i], line["move"][role])) for i, role in enumerate(_lower(reasoner))
+            ]
+            states = reasoner.step(states, [joint])
+
+
+def _difference(reasoner: Reasoner, states: States, legal: list[list[Move]], line: dict[str, Any]) -> str:
+    facts = {str(fact).lower() for fact in reasoner.facts(states)[0]}
+    if found := _sets("facts", facts, set(line["state"])):
+        return found
+    roles = _lower(reasoner)
+    for role, moves in zip(roles, legal, strict=True):
+        if found := _sets(f"legal moves of {role}", {str(m).lower() for m in moves}, set(line["legals"][role])):
+            return found
+    terminal = bool(reasoner.terminal(states)[0])
+    if terminal != line["terminal"]:
+        return f"terminal: {terminal}, expected {line['terminal']}"
+    for index, role in enumerate(roles):
+        given = line["goals"][role]
+        expected = [] if given is None else [given]
+        expected = sorted(map(int, line.get("goals_raw", {}).get(role, expected)))
+        values = list(reasoner.goal_values(states, index)[0])
+        if values != expected:
+            return f"goals of {role}: {values}, expected {expected}"
+    return ""
+
+
+def _sets(what: str, ours: set[str], theirs: set[str]) -> str:
+    """What two sets disagree on, in a line."""
+    more, less = sorted(ours - theirs), sorted(theirs - ours)
+    parts = [f"{sign}{len(some)} ({', '.join(some[:3])})" for sign, some in (("+", more), ("−", less)) if some]
+    return f"{what}: {' '.join(parts)}" if parts else ""
+
+
+def _legal(reasoner: Reasoner, states: States, role: int) -> list[Move]:
+    legal = reasoner.legal(states, role)[0]
+    return [reasoner.moves[role][int(i)] for i in legal.nonzero()[0]]
+
+
+def _meant(legal: list[Move], move: str) -> Move:
+    """The legal move that a trace means: spelled so, else the same in lower case."""
+    for match in (lambda m: str(m) == move, lambda m: str(m).lower() == move):
+        for candidate in legal:
+            if match(candidate):
+                return candidate
+    raise IllegalMove(f"the trace plays {move}, which is not legal")
+
+
+def _lower(reasoner: Reasoner) -> list[str]:
+    return [role.lower() for role in reasoner.roles]

@@ -1,0 +1,1 @@
+"""The learner: from simulated games to a ranking of an opponent's moves."""
