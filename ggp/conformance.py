@@ -1,7 +1,7 @@
 """Does an engine compute what the reference implementation computed? Replays recorded traces and compares everything.
 
-A trace is a file of JSON lines as `ggp.trace` writes them: every visited state with its facts, legal moves, terminal and
-goals, and the joint move that was played. Spelling is compared in lower case, because traces are written so.
+A trace is a file of JSON lines as `ggp.trace` writes them: every visited state with its facts, legal moves, terminal
+and goals, and the joint move that was played. Spelling is compared in lower case, because traces are written so.
 """
 
 from __future__ import annotations
@@ -138,11 +138,10 @@ def _legal(reasoner: Reasoner, states: States, role: int) -> list[Move]:
 
 def _meant(legal: list[Move], move: str) -> Move:
     """The legal move that a trace means: spelled so, else the same in lower case."""
-    for match in (lambda m: str(m) == move, lambda m: str(m).lower() == move):
-        for candidate in legal:
-            if match(candidate):
-                return candidate
-    raise IllegalMove(f"the trace plays {move}, which is not legal")
+    spelled = {str(m).lower(): m for m in legal} | {str(m): m for m in legal}
+    if move not in spelled:
+        raise IllegalMove(f"the trace plays {move}, which is not legal")
+    return spelled[move]
 
 
 def _lower(reasoner: Reasoner) -> list[str]:

@@ -1,6 +1,6 @@
 """Which symbols can stand where: the domain of every argument of every fact, move and relation, read off the rules.
 
-A cheap over-approximation: a variable ranges over what all the positive literals that mention it allow it, whatever else
+A cheap over-approximation: a variable ranges over what all the positive literals that mention it allow, whatever else
 the rule demands. That is enough to know how large a board is before the first piece stands on it.
 """
 
@@ -14,16 +14,16 @@ Place = tuple[str | int, ...]  # a relation's name and argument index, once per 
 Domains = dict[Place, frozenset[str]]
 
 # What is derived on the left is what is read on the right.
-FLOWS = {"init": "true", "next": "true", "base": "true", "legal": "does", "input": "does"}
+FLOWS = {"init": "true", "next": "true", "legal": "does", "input": "does"}
 SKIPPED = frozenset({"not", "distinct"})
 
 
 def domains(rules: Iterable[Rule]) -> Domains:
-    """The symbols at each place; facts are found under `("true", relation, argument)`.
+    """The symbols at each place; facts are found under `("true", relation, argument)`, declared ones under `"base"`.
 
     >>> from ggp.parser import parse
-    >>> sheet = parse("(index 1) (index 2) (<= (legal x (mark ?n)) (index ?n)) (<= (next (cell ?m x)) (does x (mark ?m)))")
-    >>> found = domains(sheet.rules)
+    >>> text = "(n 1) (n 2) (<= (legal x (mark ?n)) (n ?n)) (<= (next (cell ?m x)) (does x (mark ?m)))"
+    >>> found = domains(parse(text).rules)
     >>> sorted(found["true", "cell", 0]), sorted(found["true", "cell", 1])
     (['1', '2'], ['x'])
     """
@@ -77,8 +77,8 @@ def _leaves(atom: Term) -> Iterator[tuple[Place, Variable | Symbol]]:
         if isinstance(term, Variable | Symbol) and place:
             yield place, term
         name = FLOWS.get(term.name, term.name) if not place else term.name
-        wrapped = not place and name in ("true", "does")
+        wrapped = not place and name in ("true", "base", "does")
         for index, arg in enumerate(term.args):
-            # The one fact of `true`, or the role and move of `does`, need no index of their own.
+            # The one fact of `true` and `base` and the move of `does` need no index of their own.
             inner: Place = (*place, name) if wrapped and arg.args else (*place, name, index)
             todo.append((inner, arg))

@@ -5,16 +5,13 @@ Tokens end only at white space, parentheses and `;`. Quotes, bars, dots and lett
 
 from __future__ import annotations
 
-import gc
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ggp.errors import GdlSyntaxError, Problem
-from ggp.terms import CONNECTIVES, KEYWORDS, Compound, Rule, Symbol, Term, Variable, is_ground
+from ggp.terms import CONNECTIVES, KEYWORDS, Compound, Rule, Symbol, Term, Variable, collector_paused, is_ground
 
 MAX_NESTING = 250  # deeper than any game; so that walking a rule never meets Python's recursion limit
 MAX_PROBLEMS = 20
@@ -50,6 +47,7 @@ class Rulesheet:
         return "\n".join(map(str, self.rules)) + "\n"
 
 
+@collector_paused()
 def parse(text: str, *, name: str = "<text>") -> Rulesheet:
     """The rules in `text`: a rulesheet, or the one list of rules that a START message carries.
 
@@ -60,8 +58,7 @@ def parse(text: str, *, name: str = "<text>") -> Rulesheet:
     Traceback (most recent call last):
     ggp.errors.GdlSyntaxError: robot.kif:1:1: end of text, expected ')' to close '(role'
     """
-    with _collector_paused():
-        return _Reader(Source(name, text.removeprefix("\ufeff"))).rulesheet()
+    return _Reader(Source(name, text.removeprefix("\ufeff"))).rulesheet()
 
 
 def load(path: str | Path) -> Rulesheet:
@@ -87,7 +84,9 @@ def parse_ground(text: str) -> Symbol | Compound:
     """The one ground term in `text`: a move or a fact."""
     term = parse_term(text)
     if isinstance(term, Variable) or not is_ground(term):
-        raise GdlSyntaxError([Source("<term>", text).problem(0, f"{term} has a variable, expected a ground term")])
+        raise GdlSyntaxError(
+            [Source("<term>", text).problem(0, f"{_shown(term)} has a variable, expected a ground term")]
+        )
     return term
 
 
@@ -125,20 +124,14 @@ def _too_deep() -> str:
     return f"nested deeper than {MAX_NESTING} levels"
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection meanwhile: terms have no cycles, and looking for some takes longer than the parsing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+def _shown(item: object) -> str:
+    """The text of a token or term for a message: not longer than a line, and safe to print."""
+    text = JUNK.sub(lambda junk: repr(junk[0])[1:-1], str(item))
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 class _Frame:
-    """An open parenthesis: where it is, and what came after it so far. `at` is kept near the top only, where rules are."""
+    """An open parenthesis: where it is, and what came after it so far."""
 
     __slots__ = ("at", "items", "start")
 
@@ -148,7 +141,7 @@ class _Frame:
         self.at: list[int] = []
 
     def opening(self) -> str:
-        return f"({self.items[0]}" if self.items and not self.items[0].args else "("
+        return f"({_shown(self.items[0])}" if self.items and not self.items[0].args else "("
 
 
 class _Reader:
@@ -187,18 +180,18 @@ class _Reader:
         names = self.names
         self.literals: dict[int, tuple[int, ...]] = {}  # offset of a rule → offsets of its parts
         for match in TOKEN.finditer(self.source.text):
-            token = match[0]
+            token, start = match[0], match.start()
             if token == "(":
                 if unwrap and len(stack) == 1 and not frame.items and not top.items:
                     wrapper = frame  # "((" : rules follow, not the arguments of a name
                 if len(stack) >= MAX_NESTING:
-                    self.note(match.start(), _too_deep())
+                    self.note(start, _too_deep())
                     self.finish()
                 stack.append(frame)
-                frame = _Frame(match.start())
+                frame = _Frame(start)
             elif token == ")":
                 if not stack:
-                    self.note(match.start(), "')' without '('")
+                    self.note(start, "')' without '('")
                     continue
                 closed, frame = frame, stack.pop()
                 if closed is wrapper:
@@ -206,17 +199,15 @@ class _Reader:
                     frame.at += closed.at
                 elif (term := self.compound(closed)) is not None:
                     frame.items.append(term)
-                    if len(stack) <= 2:
-                        frame.at.append(closed.start)
+                    frame.at.append(closed.start)
             elif token[0] != ";":
                 if token == "<=" and not frame.items and (unfinished := self.unfinished(stack, wrapper)):
                     # A rule inside a rule: the one around it was never closed. Say so and go on with this one.
-                    first = unfinished[0]
-                    self.note(first.start, f"{self.shown(match.start())}, expected ')' to close '{first.opening()}'")
+                    first, line = unfinished[0], self.source.problem(start, "").line
+                    self.note(first.start, f"'(<=' in line {line}, expected ')' to close '{first.opening()}'")
                     stack = [f for f in stack if f not in unfinished]
-                frame.items.append(names.get(token) or self.name(token, match.start()))
-                if len(stack) <= 2:
-                    frame.at.append(match.start())
+                frame.items.append(names.get(token) or self.name(token, start))
+                frame.at.append(start)
         for open_frame in [*stack, frame]:
             if open_frame is not top and open_frame is not wrapper:
                 self.note(open_frame.start, f"end of text, expected ')' to close '{open_frame.opening()}'")
@@ -231,9 +222,6 @@ class _Reader:
         """The open frames around a rule that has just begun: there should be none but the wrapper."""
         return [frame for frame in stack[1:] if frame is not wrapper]
 
-    def shown(self, offset: int) -> str:
-        return f"'(<=' in line {self.source.problem(offset, '').line}"
-
     def name(self, token: str, start: int) -> Variable | Symbol:
         """The variable or symbol of a token that is met for the first time."""
         if junk := JUNK.search(token):
@@ -247,19 +235,19 @@ class _Reader:
         if not frame.items:
             self.note(frame.start, "'()', expected a name after '('")
             return None
-        name, *args = frame.items
+        name = frame.items[0]
         if not isinstance(name, Symbol) or name.parens:
             came = "a variable" if isinstance(name, Variable) else "a list"
-            tokens = TOKEN.finditer(self.source.text, frame.start + 1)
-            self.note(next(m.start() for m in tokens if m[0][0] != ";"), f"{came} after '(', expected a name")
+            self.note(frame.at[0], f"{came} after '(', expected a name")
             return None
         if name.name == "<=":
             self.literals[frame.start] = (frame.start, *frame.at[1:])
-        return Compound(name.name, tuple(args)) if args else Symbol(name.name, parens=True)
+        args = tuple(frame.items[1:])
+        return Compound(name.name, args) if args else Symbol(name.name, parens=True)
 
     def rule(self, term: Term, at: int) -> Rule | None:
         if isinstance(term, Variable):
-            self.note(at, f"variable {term}, expected a rule or a fact")
+            self.note(at, f"variable {_shown(term)}, expected a rule or a fact")
             return None
         if term.name != "<=":
             return Rule(self.head(term), (), (at, at))
@@ -268,8 +256,9 @@ class _Reader:
             return None
         head, *body = term.args
         where = self.literals.get(at, (at,) * (len(term.args) + 1))
-        if isinstance(head, Variable):
-            self.note(where[1], f"variable {head}, expected the head of a rule")
+        if isinstance(head, Variable) or head.name == "<=":
+            came = f"variable {_shown(head)}" if isinstance(head, Variable) else "'<='"
+            self.note(where[1], f"{came}, expected the head of a rule")
             return None
         return Rule(self.head(head), tuple(map(keywords_lowered, body)), where)
 
@@ -281,7 +270,7 @@ class _Reader:
 
 
 def keywords_lowered(literal: Term, *, connectives: bool = True) -> Term:
-    """`literal` with its keyword in lower case (`TRUE` is `true`), also inside connectives; arguments stay as they are."""
+    """`literal` with its keyword in lower case (`TRUE` is `true`), also inside connectives; arguments stay as is."""
     name = literal.name.lower()
     if isinstance(literal, Variable) or name not in KEYWORDS:
         return literal

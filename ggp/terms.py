@@ -1,11 +1,13 @@
 """GDL as values: terms, and the rules made of them. Immutable, hashable, and they print back to GDL.
 
-Nothing here recurses into a term, so that a term may be as deep as memory allows.
+Comparing, hashing and printing do not recurse into a term, so that it may be as deep as memory allows.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 CONNECTIVES = frozenset({"not", "or", "and"})
@@ -185,6 +187,18 @@ def substitute(term: Term, binding: Mapping[Variable, Term]) -> Term:
     if isinstance(term, Compound):
         return Compound(term.name, tuple(substitute(a, binding) for a in term.args))
     return term
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection meanwhile: terms have no cycles, and looking for some among millions takes the most time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def written_in_parentheses(rules: Iterable[Rule]) -> frozenset[str]:

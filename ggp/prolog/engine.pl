@@ -1,7 +1,8 @@
-/*  Plays the game whose clauses were loaded into the module `game`.
+/*  Plays the game whose clauses were loaded into the module `static`, and into `game` where they depend on the state.
 
     answer(+Request, -Reply): Reply is text. Its first line is JSON; each further line is a term that got a number in
     this answer, in the order of the numbers: a letter for its kind (f: fact of the state, d: data) and the term as GDL.
+    Where the rules leave a variable in an answer, Reply is `!` and the term.
 
     The state are the clauses of the dynamic predicates of `game`: from one state to the next only what differs is
     retracted and asserted. A state travels as a list of numbers of facts, a move as a number.
@@ -9,18 +10,24 @@
 :- module(engine, [answer/2]).
 :- use_module(library(lists)).
 :- use_module(library(random)).
+:- use_module(library(solution_sequences)).
+:- use_module(library(time)).
 
 :- dynamic known/2, next_number/1, dynamic_tables/0.
 :- dynamic game:does/2.
+:- add_import_module(game, static, start).
 
 next_number(0).
 
 answer(Request, Reply) :-
     nb_setval(fresh, []),
-    request(Request, Json),
-    b_getval(fresh, Fresh),
-    reverse(Fresh, Terms),
-    with_output_to(string(Reply), ( write(Json), maplist(show, Terms) )).
+    catch(request(Request, Json), not_ground(Kind, Term), true),
+    (   var(Kind)
+    ->  b_getval(fresh, Fresh),
+        reverse(Fresh, Terms),
+        with_output_to(string(Reply), ( write(Json), maplist(show, Terms) ))
+    ;   with_output_to(string(Reply), ( write(!), show(Kind, Term) ))
+    ).
 
 show(Kind-Term) :- nl, write(Kind), show(Kind, Term).
 
@@ -32,6 +39,7 @@ show(f, Goal) :-
     Fact =.. [Bare|Args],
     kif(Fact).
 
+kif(Term) :- var(Term), !, write(?).
 kif(Term) :- atomic(Term), !, write(Term).
 kif(Term) :-
     compound_name_arguments(Term, Name, Args),
@@ -41,31 +49,30 @@ kif(Term) :-
 
 /*  Getting ready */
 
-request(load(Text), 1) :-
+request(load(Module, Text, Tabled), 1) :-
     open_string(Text, Stream),
     repeat,
-    read_term(Stream, Clause, [module(game)]),
+    read_term(Stream, Clause, [module(Module)]),
     (   Clause == end_of_file -> !
-    ;   assertz(game:Clause), fail
-    ).
+    ;   assertz(Module:Clause), fail
+    ),
+    forall(member(P, Tabled), table(Module:P)),
+    (   Module == game, Tabled = [_|_] -> assertz(dynamic_tables) ; true ).
 request(state(Predicates), 1) :- forall(member(P, Predicates), dynamic(game:P)).
-request(table(Static, Dynamic), 1) :-
-    forall(member(P, Static), table(game:P)),
-    forall(member(P, Dynamic), table(game:P)),
-    (   Dynamic == [] -> true ; assertz(dynamic_tables) ).
-/*  Replaces a relation by its facts where that takes few inferences; 0 where it does not. */
-request(materialise(Goal, Fact, Inferences, Most), Size) :-
-    (   catch(call_with_inference_limit(findall(Fact, game:Goal, Facts), Inferences, Result), _, fail),
-        Result \== inference_limit_exceeded,
-        ground(Facts),
-        sort(Facts, Set),
-        length(Set, Size),
-        Size =< Most
-    ->  forall(member(F, Set), assertz(game:F))
-    ;   Size = -1
+/*  Replaces a relation by its facts if they are few and quickly found: 1, else 0. */
+request(materialise(Goal, Fact, Seconds, Most), Done) :-
+    (   catch(call_with_time_limit(Seconds, findall(Fact, limit(Most, static:Goal), Facts)), _, fail),
+        length(Facts, Size),
+        Size < Most,
+        ground(Facts)
+    ->  sort(Facts, Set),
+        forall(member(F, Set), assertz(static:F)),
+        (   Set == [] -> assertz(static:(Fact :- fail)) ; true ),
+        Done = 1
+    ;   Done = 0
     ).
-/*  Terms that were numbered by an earlier worker */
-request(number(Kind, Terms), 1) :- forall(member(T, Terms), number(Kind, T, _)).
+/*  Terms that Python numbers: those of an earlier worker, or facts from outside. */
+request(number(Terms), 1) :- forall(member(Kind-T, Terms), number(Kind, T, _)).
 
 /*  The questions of the Reasoner interface; rows come as lists */
 
@@ -99,6 +106,7 @@ step_row(Roles, State, Joint, Numbers) :-
     maplist(known, Joint, Moves),
     choose(Roles, Moves),
     next_state(Next),
+    forget,
     numbers(f, Next, Numbers).
 
 terminal_row(State, Answer) :-
@@ -119,6 +127,8 @@ sees_row(Roles, Role, State, Joint, Numbers) :-
     choose(Roles, Moves),
     findall(P, game:'r sees bf'(Role, P), Ps),
     sort(Ps, Percepts),
+    unchoose,
+    forget,
     numbers(d, Percepts, Numbers).
 
 /*  Random games */
@@ -200,9 +210,11 @@ enter_from(OldFacts, Numbers) :-
     move_to(Old, New).
 
 choose(Roles, Moves) :-
-    retractall(game:does(_, _)),
     assert_moves(Roles, Moves),
     forget.
+
+/*  Nothing but `next` and `sees` may depend on moves, so they go as soon as those are known. */
+unchoose :- retractall(game:does(_, _)).
 
 assert_moves([], []).
 assert_moves([Role|Roles], [Move|Moves]) :-
@@ -211,7 +223,8 @@ assert_moves([Role|Roles], [Move|Moves]) :-
 
 next_state(State) :-
     findall(F, game:'r next f'(F), Fs),
-    sort(Fs, State).
+    sort(Fs, State),
+    unchoose.
 
 move_to(Old, New) :-
     update(Old, New),
@@ -250,7 +263,7 @@ number(Kind, Term, Number) :-
         assertz(known(Number, Term)),
         b_getval(fresh, Fresh),
         b_setval(fresh, [Kind-Term|Fresh])
-    ;   throw(not_ground(Term))
+    ;   throw(not_ground(Kind, Term))
     ).
 
 :- dynamic term_trie/1.

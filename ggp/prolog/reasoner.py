@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
 import os
 import select
 import struct
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ggp.errors import EngineMissing, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
-from ggp.prolog.translate import ROOTS, Program, candidates, compile_program, data, predicate, quoted, static_facts
+from ggp.prolog.translate import Module, Program, applied, candidates, compile_program, data, plain_facts, predicate
 from ggp.reasoner import (
     DEFAULT_MAX_STEPS,
     DEFAULT_MEMORY_LIMIT,
@@ -37,8 +37,10 @@ from ggp.reasoner import (
 )
 from ggp.terms import Fact, Rule, respelled, written_in_parentheses
 
-INSTALL = "install SWI-Prolog (Debian/Ubuntu: apt install swi-prolog-nox; Fedora: dnf install pl; macOS: brew install swi-prolog)"
-MATERIALISE_INFERENCES = 300_000  # for one relation: about 30 ms
+INSTALL = (
+    "install it: apt install swi-prolog-nox (Debian, Ubuntu), dnf install pl (Fedora), brew install swi-prolog (macOS)"
+)
+MATERIALISE_SECONDS = 0.1  # for one relation
 MATERIALISE_SIZE = 5_000
 
 
@@ -124,14 +126,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
 
 
 class PrologReasoner:
-    """One game in one Prolog process. States are 1-d object arrays of keys: the sorted numbers of the facts as bytes."""
+    """One game in one Prolog process. States are object arrays: each row the sorted numbers of its facts as bytes."""
 
     engine = "prolog"
 
@@ -163,7 +163,9 @@ class PrologReasoner:
 
     def legal(self, states: States, role: int) -> Bools:
         table = self.moves[role]
-        rows = self._ask(f"legal({_text(states)},{data(parse_ground(self.roles[role]))})", states) if len(states) else []
+        rows = (
+            self._ask(f"legal({_text(states)},{data(parse_ground(self.roles[role]))})", states) if len(states) else []
+        )
         ids = [[table.add(self._terms[number]) for number in row] for row in rows]
         legal = np.zeros((len(states), len(table)), np.bool_)
         for i, row in enumerate(ids):
@@ -208,9 +210,7 @@ class PrologReasoner:
         weights = ",".join(self._weights(role, odds[role]) for role in range(len(self.roles))) if odds else ""
         rows = []
         if len(states) and n:
-            rows = self._ask(
-                f"playouts({_text(states)},{self._roles},{n},{seed},{max_steps},[{weights}])", states
-            )
+            rows = self._ask(f"playouts({_text(states)},{self._roles},{n},{seed},{max_steps},[{weights}])", states)
         games = [[[_highest(v) for v in goals] for _, *goals in row] for row in rows]
         steps = [[game[0] for game in row] for row in rows]
         return Playouts(
@@ -223,7 +223,8 @@ class PrologReasoner:
             return "[]"
         table = self.moves[role]
         pairs = [
-            f"{self._number('d', table[i])}-{max(float(w), 0.0)!r}" for i, w in enumerate(np.asarray(weights))
+            f"{self._number('d', table[i])}-{max(float(w), 0.0)!r}"
+            for i, w in enumerate(np.asarray(weights))
             if i < len(table)
         ]
         return f"[{','.join(pairs)}]"
@@ -250,11 +251,11 @@ class PrologReasoner:
 
     def _number(self, kind: str, term: Fact) -> int:
         if (kind, term) not in self._numbers:
-            self._ask(f"number({kind},[{self._goal(kind, term)}])")
+            self._ask(f"number([{self._numbered(kind, term)}])")
         return self._numbers[kind, term]
 
-    def _goal(self, kind: str, term: Fact) -> str:
-        return self._program.fact(term) if kind == "f" else data(term)
+    def _numbered(self, kind: str, term: Fact) -> str:
+        return f"{kind}-{self._program.fact(term) if kind == 'f' else data(term)}"
 
     def _learn(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -265,9 +266,7 @@ class PrologReasoner:
 
     def _joints(self, joint: npt.ArrayLike) -> str:
         rows = np.asarray(joint, np.int64).reshape(-1, len(self.roles))
-        numbers = [
-            [self._number("d", table[int(i)]) for table, i in zip(self.moves, row, strict=True)] for row in rows
-        ]
+        numbers = [[self._number("d", table[int(i)]) for table, i in zip(self.moves, row, strict=True)] for row in rows]
         return json.dumps(numbers)
 
     # The worker
@@ -283,6 +282,8 @@ class PrologReasoner:
                 raise TimeLimit(
                     f"the rules gave no answer to '{request.partition('(')[0]}' within {self.time_limit:g} s"
                 ) from None
+            if text.startswith("!"):
+                raise ReasonerError(f"the rules derive {text[1:]}, where ? is a variable that nothing binds")
             answer, *fresh = text.split("\n")
             self._learn(fresh)
             return json.loads(answer)
@@ -292,32 +293,26 @@ class PrologReasoner:
         worker = Worker(deadline, self.memory_limit)
         program = self._program
         program.materialised.clear()
-        worker.ask(f"load({_string(static_facts(program))})", deadline)
+        _load(worker, plain_facts(program), deadline)
         for rel in candidates(program):
             free = "f" * rel[1]
-            compiled = compile_program(program, [(rel, free)])
-            _load(worker, compiled, deadline)
-            args = ",".join(f"V{i}" for i in range(rel[1]))
-            call = f"({args})" if args else ""
-            goal, fact = f"{predicate(rel, free)}{call}", f"{predicate(rel, None)}{call}"
-            request = f"materialise({goal},{fact},{MATERIALISE_INFERENCES},{MATERIALISE_SIZE})"
-            if int(worker.ask(request, deadline)) >= 0:
+            for module in compile_program(program, [(rel, free)]):
+                _load(worker, module, deadline)
+            args = [f"V{i}" for i in range(rel[1])]
+            goal, fact = applied(predicate(rel, free), args), applied(predicate(rel, None), args)
+            if worker.ask(f"materialise({goal},{fact},{MATERIALISE_SECONDS},{MATERIALISE_SIZE})", deadline) == "1":
                 program.materialised.add(rel)
-        _load(worker, compile_program(program, ROOTS), deadline)
+        for module in compile_program(program):
+            _load(worker, module, deadline)
         worker.ask(f"state([{','.join(sorted(program.fact_predicates()))}])", deadline)
-        for kind, term in zip(self._kinds, self._terms, strict=True):
-            worker.ask(f"number({kind},[{self._goal(kind, term)}])", deadline)
+        numbered = [self._numbered(kind, term) for kind, term in zip(self._kinds, self._terms, strict=True)]
+        worker.ask(f"number([{','.join(numbered)}])", deadline)
         return worker
 
 
-def _load(worker: Worker, compiled: Any, deadline: float) -> None:
-    worker.ask(f"load({_string(compiled.clauses)})", deadline)
-    worker.ask(f"table([{','.join(compiled.tabled_static)}],[{','.join(compiled.tabled_dynamic)}])", deadline)
-
-
-def _string(clauses: Iterable[str]) -> str:
-    text = "".join(f"{clause}.\n" for clause in clauses)
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _load(worker: Worker, module: Module, deadline: float) -> None:
+    text = "".join(f"{clause}.\n" for clause in module.clauses).replace("\\", "\\\\").replace('"', '\\"')
+    worker.ask(f'load({module.name},"{text}",[{",".join(module.tabled)}])', deadline)
 
 
 def _text(states: States) -> str:
@@ -325,7 +320,7 @@ def _text(states: States) -> str:
 
 
 def _numbers(key: bytes) -> list[int]:
-    return np.frombuffer(key, np.uint32).tolist()
+    return [int(number) for number in np.frombuffer(key, np.uint32)]
 
 
 def _states(rows: Iterable[Iterable[int]]) -> States:

@@ -14,11 +14,11 @@ contains a space. So nothing in a rulesheet can reach a built-in. What decides t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ggp.dependencies import components
-from ggp.terms import CONNECTIVES, Compound, Fact, Rule, Symbol, Term, Variable, variables
+from ggp.terms import CONNECTIVES, Compound, Rule, Symbol, Term, Variable, substitute, variables
 
 Relation = tuple[str, int]  # name, arity
 ROOTS: tuple[tuple[Relation, str], ...] = (
@@ -94,7 +94,7 @@ class Program:
             if any(used in self.dynamic for member in members for used in uses.get(member, ())):
                 self.dynamic |= group
         # `(true ?f)` may mean any fact: then all facts go through one predicate, else each name has one of its own.
-        facts = [r.head for rel in (("next", 1), ("init", 1)) for r in self.definitions.get(rel, ())]
+        facts: list[Term] = [r.head for rel in (("next", 1), ("init", 1)) for r in self.definitions.get(rel, ())]
         facts += [a for r in self.rules for literal in r.body for a, _ in atoms(literal) if relation(a) == ("true", 1)]
         self.flat = not any(isinstance(fact.args[0], Variable) for fact in facts)
 
@@ -102,15 +102,14 @@ class Program:
         """A fact of the state as the goal that asks for it."""
         if not self.flat:
             return f"'t '({data(term)})"
-        name = quoted(f"t {term.name}")
-        return f"{name}({','.join(map(data, term.args))})" if term.args else name
+        return applied(quoted(f"t {term.name}"), map(data, term.args))
 
     def fact_predicates(self) -> set[str]:
         """Name/arity of the predicates that hold the state."""
         if not self.flat:
             return {"'t '/1"}
         places = {("next", 1), ("init", 1), ("true", 1)}
-        used = [rule.head for rule in self.rules]
+        used: list[Term] = [rule.head for rule in self.rules]
         used += [atom for rule in self.rules for literal in rule.body for atom, _ in atoms(literal)]
         inner = [atom.args[0] for atom in used if relation(atom) in places]
         return {f"{quoted('t ' + fact.name)}/{len(fact.args)}" for fact in inner}
@@ -120,13 +119,15 @@ class Program:
         return rel in self.materialised or all(not rule.body for rule in self.definitions.get(rel, ()))
 
 
-def static_facts(program: Program) -> list[str]:
-    """Clauses of the relations that the rules give as plain facts."""
-    clauses = []
-    for rel, rules in program.definitions.items():
-        if rel not in program.materialised and rel[0] not in ("init", "next") and program.is_plain(rel):
-            clauses += [_Clause(program).plain(rule) for rule in rules]
-    return clauses
+def plain_facts(program: Program) -> Module:
+    """The relations that the rules give as plain facts."""
+    facts = [
+        applied(predicate(rel, None), map(data, renamed(rule.head)[0].args))
+        for rel, rules in program.definitions.items()
+        if program.is_plain(rel) and rel[0] not in ("init", "next")
+        for rule in rules
+    ]
+    return Module("static", facts)
 
 
 def candidates(program: Program) -> list[Relation]:
@@ -139,45 +140,43 @@ def candidates(program: Program) -> list[Relation]:
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """Clauses for `engine.pl`, and the predicates to be tabled: for good, or until the state changes."""
+class Module:
+    """Clauses for one module of `engine.pl`, and which of its predicates are tabled."""
 
-    clauses: list[str]
-    tabled_static: list[str]
-    tabled_dynamic: list[str]
+    name: str  # `game` where they depend on the state: its tables last until the state changes; else `static`
+    clauses: list[str] = field(default_factory=list)
+    tabled: list[str] = field(default_factory=list)
 
 
-def compile_program(program: Program, roots: Iterable[tuple[Relation, str]] = ROOTS) -> Compiled:
+def compile_program(program: Program, roots: Iterable[tuple[Relation, str]] = ROOTS) -> tuple[Module, Module]:
     """Everything that the roots need, each relation in the adornments it is called with."""
-    compiled = Compiled([], [], [])
-    todo = [(rel, adornment) for rel, adornment in roots]
+    static, dynamic = Module("static"), Module("game")
+    todo = list(roots)
     done: dict[Relation, set[str]] = defaultdict(set)
     for rel, adornment in todo:
         done[rel].add(adornment)
 
     def call(rel: Relation, adornment: str) -> str:
+        """The version to be called: this adornment's, unless there are too many of them."""
         versions = done[rel]
+        if len(versions) >= MAX_ADORNMENTS and adornment not in versions:
+            adornment = "f" * rel[1]
         if adornment not in versions:
-            if len(versions) >= MAX_ADORNMENTS:
-                adornment = "f" * rel[1]
-            if adornment not in versions:
-                versions.add(adornment)
-                todo.append((rel, adornment))
+            versions.add(adornment)
+            todo.append((rel, adornment))
         return adornment
 
     while todo:
         rel, adornment = todo.pop()
+        module = dynamic if rel in program.dynamic else static
         name = predicate(rel, adornment)
         rules = program.definitions.get(rel, [])
+        module.clauses.extend(_Clause(program, call).clause(rule, adornment) for rule in rules)
         if not rules:
-            free = ",".join("_" * rel[1])
-            compiled.clauses.append(f"{name}({free}) :- fail" if rel[1] else f"{name} :- fail")
-        for rule in rules:
-            compiled.clauses.append(_Clause(program, call).clause(rule, adornment))
+            module.clauses.append(f"{applied(name, '_' * rel[1])} :- fail")
         if rel in program.recursive:
-            tabled = compiled.tabled_dynamic if rel in program.dynamic else compiled.tabled_static
-            tabled.append(f"{name}/{rel[1]}")
-    return compiled
+            module.tabled.append(f"{name}/{rel[1]}")
+    return static, dynamic
 
 
 def predicate(rel: Relation, adornment: str | None) -> str:
@@ -185,22 +184,28 @@ def predicate(rel: Relation, adornment: str | None) -> str:
     return quoted(f"r {rel[0]}" if adornment is None else f"r {rel[0]} {adornment}")
 
 
+def renamed(*terms: Term) -> list[Term]:
+    """The terms of one rule with their variables named V0, V1, … for Prolog."""
+    found = dict.fromkeys(v for term in terms for v in variables(term))
+    names = {variable: Variable(f"V{i}") for i, variable in enumerate(found)}
+    return [substitute(term, names) for term in terms]
+
+
+def applied(name: str, args: Iterable[str]) -> str:
+    """`name(args)`, or `name` where there are none."""
+    shown = ",".join(args)
+    return f"{name}({shown})" if shown else name
+
+
 class _Clause:
     """One rule on its way to one clause: its variables, and the order of its body."""
 
-    def __init__(self, program: Program, call: object = None) -> None:
+    def __init__(self, program: Program, call: Callable[[Relation, str], str]) -> None:
         self.program = program
         self.call = call
-        self.names: dict[Variable, Variable] = {}
-
-    def plain(self, rule: Rule) -> str:
-        head = self.named(rule.head)
-        name = predicate(relation(head), None)
-        return f"{name}({','.join(map(data, head.args))})" if head.args else name
 
     def clause(self, rule: Rule, adornment: str) -> str:
-        head = self.named(rule.head)
-        body = [self.named(literal) for literal in rule.body]
+        head, *body = renamed(rule.head, *rule.body)
         self.own = self.program.component[relation(head)]
         bound = {v for arg, mode in zip(head.args, adornment, strict=True) if mode == "b" for v in variables(arg)}
         wanted = {v for arg in head.args for v in variables(arg)}
@@ -210,16 +215,8 @@ class _Clause:
             args = [self.program.fact(head.args[0])]
         else:
             args = [data(arg) for arg in head.args]
-        shown = f"{name}({','.join(args)})" if args else name
+        shown = applied(name, args)
         return f"{shown} :- {goals}" if goals != "true" else shown
-
-    def named(self, term: Term) -> Term:
-        """`term` with its variables named V0, V1, … for Prolog."""
-        if isinstance(term, Variable):
-            return self.names.setdefault(term, Variable(f"V{len(self.names)}"))
-        if isinstance(term, Compound):
-            return Compound(term.name, tuple(map(self.named, term.args)))
-        return term
 
     def conjunction(self, literals: Sequence[Term], bound: set[Variable], wanted: Collection[Variable]) -> str:
         """Goals for all literals in a good order. `bound` grows; `wanted` are the variables needed outside."""
@@ -293,18 +290,15 @@ class _Clause:
         ground = bound.issuperset(variables(atom))
         if rel == ("true", 1):
             return self.program.fact(atom.args[0]), ground
-        args = ",".join(map(data, atom.args))
+        args = list(map(data, atom.args))
         if rel == ("does", 2):
-            return f"does({args})", ground
+            return applied("does", args), ground
         if rel not in self.program.definitions:
             return "fail", True
         if self.program.is_plain(rel):
-            name = predicate(rel, None)
-        else:
-            adornment = "".join("b" if bound.issuperset(variables(arg)) else "f" for arg in atom.args)
-            adornment = self.call(rel, adornment)  # type: ignore[operator]
-            name = predicate(rel, adornment)
-        return (f"{name}({args})" if args else name), ground and self.program.is_plain(rel)
+            return applied(predicate(rel, None), args), ground
+        adornment = "".join("b" if bound.issuperset(variables(arg)) else "f" for arg in atom.args)
+        return applied(predicate(rel, self.call(rel, adornment)), args), False
 
 
 def is_test(literal: Term) -> bool:
@@ -324,7 +318,3 @@ def needs(literal: Term) -> set[Variable]:
         given = {v for arg in literal.args if not is_test(arg) for v in variables(arg)}
         return set().union(*map(needs, literal.args)) - given
     return set()
-
-
-def facts_as_goals(program: Program, facts: Iterable[Fact]) -> list[str]:
-    return [program.fact(fact) for fact in facts]

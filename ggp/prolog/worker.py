@@ -37,20 +37,18 @@ def main(memory_limit: int) -> None:
     _write(replies, "ok ready")
     while request := _read():
         try:
-            reply = "ok " + _ask(Prolog, f"engine:answer({request},Reply)")["Reply"].decode()
+            answer = _ask(Prolog, f"engine:answer({request},Reply)")
+            reply = f"ok {answer['Reply'].decode()}" if answer else f"error no answer to {request[:80]}"
         except PrologError as error:
             reply = f"error {error}"
-        except (MemoryError, KeyError) as error:
-            reply = f"error resource_error {error!r}"
+        except MemoryError:
+            reply = "error resource_error"
         _write(replies, reply)
 
 
 def _ask(prolog: type, goal: str) -> dict[str, bytes]:
     """The one answer; {} where the goal fails."""
-    answer: dict[str, bytes] = {}
-    for answer in prolog.query(goal, maxresult=1):  # type: ignore[attr-defined]
-        break
-    return answer
+    return next(iter(list(prolog.query(goal, maxresult=1))), {})  # type: ignore[attr-defined]
 
 
 def _read() -> str:

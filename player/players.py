@@ -1,0 +1,109 @@
+"""PLAYER texts: which strategy plays, and with which options. `prob-maxn:depth=4:models=own+lead`.
+
+A new player is one entry in `PLAYERS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from ggp.errors import GGPError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ggp.match import Strategy
+
+# name → where its class is, imported when it is first wanted. Options are the keyword arguments of the class that have
+# a plain default; a list is a tuple default, and a number is converted as its default.
+PLAYERS = {
+    "random": "player.strategies.simple:Random",
+    "legal": "player.strategies.simple:Legal",
+    "human": "player.strategies.simple:Human",
+}
+
+
+class UnknownPlayer(GGPError, ValueError):
+    """A PLAYER text that names no player, or an option that it does not have."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A player by name and options: call it with a generator to get its strategy. Travels to other processes."""
+
+    text: str
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, rng: np.random.Generator) -> Strategy:
+        strategy: Strategy = _class(self.name)(rng, **dict(self.options))
+        return strategy
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_player(text: str) -> Player:
+    """The player that a PLAYER text means.
+
+    >>> parse_player("random").name
+    'random'
+    >>> parse_player("deep-thought")
+    Traceback (most recent call last):
+    player.players.UnknownPlayer: player 'deep-thought': expected one of human, legal, random
+    """
+    text = text.strip()
+    if re.match(r"https?://", text, re.IGNORECASE):
+        raise UnknownPlayer(f"player {text!r}: players on the wire are not there yet, expected one of {known()}")
+    name, *given = text.split(":")
+    if name not in PLAYERS:
+        raise UnknownPlayer(f"player {name!r}: expected one of {known()}")
+    defaults = {
+        key: parameter.default
+        for key, parameter in signature(_class(name)).parameters.items()
+        if parameter.default is None or isinstance(parameter.default, int | float | str | tuple)
+    }
+    options = []
+    for option in given:
+        key, equals, value = option.partition("=")
+        if not equals or key not in defaults or defaults[key] is None:
+            having = [k for k, default in defaults.items() if default is not None]
+            raise UnknownPlayer(f"player {text!r}: option {option!r}, expected {_options(having)}")
+        options.append((key, _converted(text, key, value, defaults[key])))
+    return Player(text, name, tuple(options))
+
+
+def parse_players(text: str) -> tuple[Player, ...]:
+    """Players with commas between them, in the order of the roles."""
+    return tuple(parse_player(part) for part in text.split(","))
+
+
+def known() -> str:
+    return ", ".join(sorted(PLAYERS))
+
+
+def _class(name: str) -> Any:
+    module, _, attribute = PLAYERS[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _options(names: Sequence[str]) -> str:
+    return f"one of {', '.join(f'{name}=…' for name in names)}" if names else "none"
+
+
+def _converted(text: str, key: str, value: str, default: Any) -> Any:
+    """The value in the kind of the option's default; lists have a plus between their items."""
+    if isinstance(default, tuple):
+        sample = default[0] if default else ""
+        return tuple(_converted(text, key, item, sample) for item in value.split("+"))
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "false": False, "yes": True, "no": False}[value.lower()]
+        return type(default)(value)
+    except (ValueError, KeyError):
+        raise UnknownPlayer(f"player {text!r}: {key}={value}, expected {type(default).__name__}") from None

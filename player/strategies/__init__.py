@@ -1,0 +1,1 @@
+"""Strategies that play matches: each is a `ggp.match.Strategy`."""
