@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BLANKS = frozenset({"blank", "empty", "none", "nothing", "free", "_", "-"})
 SHORT_BLANKS = frozenset({"b", "e"})  # they may also be black, bishop or east
-WALL = re.compile("wall|block", re.IGNORECASE)
+WALL = re.compile("wall|blocked", re.IGNORECASE)
 DIRECTION = re.compile("(north|up|south|down|east|right|west|left)$", re.IGNORECASE)
 STEPS = {"east": (1, 0), "right": (1, 0), "west": (-1, 0), "left": (-1, 0)} | {
     "north": (0, -1), "up": (0, -1), "south": (0, 1), "down": (0, 1),
@@ -107,9 +107,9 @@ def _fixed(game: Game | None) -> dict[str, list[Row]]:
     return found
 
 
-def _natural(fact: Fact) -> list[tuple[int, str]]:
-    """Sorts numbers by value: 2 before 10."""
-    return [(int(number or 0), text) for number, text in re.findall(r"(\d{1,18})|(\D+|\d+)", str(fact))]
+def _natural(fact: Fact) -> tuple[str, list[tuple[int, str]]]:
+    """Sorts by relation, and numbers by value: 2 before 10."""
+    return fact.name, [(int(number or 0), text) for number, text in re.findall(r"(\d{1,18})|(\D+|\d+)", str(fact))]
 
 
 # Coordinates

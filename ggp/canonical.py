@@ -21,7 +21,7 @@ from ggp.terms import KEYWORDS, Compound, Rule, Symbol, Term, Variable, collecto
 
 NAME = re.compile(r"[^\s()]+", re.ASCII)
 NUMERAL = re.compile(r"[+-]?\d+", re.ASCII)
-SEARCH_BUDGET = 5_000_000  # nodes looked at by `renaming` before it gives up: some seconds
+SEARCH_BUDGET = 5_000_000  # occurrences of symbols looked at by `renaming` before it gives up: some seconds
 
 # What is read on the left was derived on the right.
 FLOWS = {"true": ("init", "next"), "does": ("legal",)}
@@ -88,8 +88,9 @@ def structure(rules: Iterable[Rule]) -> Structure:
     digest = _sha256(partition.summary())
     while tie := partition.tie():
         partition.individualise(partition.order[tie[-1]])
-    nameless = Structure(digest, tuple(partition.symbols()), rules=())
-    return replace(nameless, rules=canonical(renamed_rule(rule, nameless.names) for rule in rules))
+    found = Structure(digest, tuple(partition.symbols()), rules=())
+    names = found.names
+    return replace(found, rules=canonical(renamed_rule(rule, names) for rule in rules))
 
 
 def renaming(a: Structure, b: Structure) -> dict[str, str] | None:
@@ -228,6 +229,7 @@ class _Partition:
         self.cell = [0] * len(self.order)  # node → index in `order` where its cell starts
         self.end = [0] * len(self.order)  # start of a cell → index in `order` where it ends
         self.trace = 0
+        self.work = 0  # edges followed
         self.front = 0  # all cells before this one have one node
         start = 0
         for index, node in enumerate(self.order):
@@ -239,6 +241,7 @@ class _Partition:
     def copy(self) -> _Partition:
         new = copy.copy(self)
         new.order, new.place, new.cell, new.end = self.order[:], self.place[:], self.cell[:], self.end[:]
+        new.work = len(self.order) // 16  # takes as long as that many edges
         return new
 
     def refine(self, splitters: list[int]) -> None:
@@ -249,6 +252,7 @@ class _Partition:
             queued.remove(splitter)
             reached = defaultdict[int, list[int]](list)  # node → the labels of its edges into the splitter
             for node in self.order[splitter : self.end[splitter]]:
+                self.work += len(self.graph.edges[node])
                 for neighbour, label in zip(self.graph.edges[node], self.graph.labels[node], strict=True):
                     reached[neighbour].append(label)
             cells: dict[int, dict[tuple[int, ...], list[int]]] = {}  # cell → labels → nodes
@@ -331,7 +335,7 @@ def _isomorphism(a: tuple[Rule, ...], b: tuple[Rule, ...]) -> dict[str, str] | N
         if partition is None:
             stack.pop()
             continue
-        budget -= len(partition.order)
+        budget -= partition.work
         if budget < 0:
             return None
         if len(stack) > len(traces) or partition.trace != traces[len(stack) - 1]:

@@ -4,6 +4,7 @@ GGPError
 ├── GdlSyntaxError (ValueError)        text that is not GDL; `.problems` lists every place
 ├── GdlError (ValueError)              GDL that is no game: no roles, a head that is a keyword of the body, …
 ├── UnknownGame (LookupError)          neither a bundled name nor a file
+├── UnknownPlayer (ValueError)         a PLAYER text that names no player, or an option that it does not have
 ├── IllegalMove (ValueError)           a move that the rules do not allow here, or that is not a move at all
 ├── RecordError (ValueError)           a match record or a trace that is damaged or foreign
 └── ReasonerError (RuntimeError)       an engine could not answer
@@ -52,6 +53,10 @@ class GdlError(GGPError, ValueError):
 
 class UnknownGame(GGPError, LookupError):
     """Neither a bundled game nor a readable file."""
+
+
+class UnknownPlayer(GGPError, ValueError):
+    """A PLAYER text that names no player, or an option that it does not have."""
 
 
 class IllegalMove(GGPError, ValueError):

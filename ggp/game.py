@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from ggp import bundle
-from ggp.errors import GdlError, GdlSyntaxError, IllegalMove, UnknownGame
+from ggp.errors import GdlError, GdlSyntaxError, IllegalMove, ReasonerError, UnknownGame
 from ggp.parser import Rulesheet, parse, parse_ground
 from ggp.parser import load as load_rulesheet
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, NO_GOAL, Reasoner, States
@@ -19,7 +21,9 @@ from ggp.terms import Fact, Move, Rule, is_ground
 if TYPE_CHECKING:
     from ggp.canonical import Structure
 
-ENGINES = ("auto", "prolog")
+ENGINES = ("auto", "propnet", "prolog")
+
+log = logging.getLogger(__name__)
 
 
 def load(game: str | Path) -> Game:
@@ -57,6 +61,7 @@ class Game:
         self.rulesheet = rulesheet
         self.name = name
         self.roles = _roles(rulesheet)
+        self._settings = ("auto", DEFAULT_TIME_LIMIT, DEFAULT_MEMORY_LIMIT)
         self._reasoners: dict[tuple[str, float, int], Reasoner] = {}
         self._lock = threading.Lock()
 
@@ -92,25 +97,58 @@ class Game:
         """Index of the role `random`, whose moves are dice; None where there is none."""
         return next((i for i, role in enumerate(self.roles) if role.lower() == "random"), None)
 
-    def reasoner(
+    def using(
         self,
         engine: str = "auto",
         *,
         time_limit: float = DEFAULT_TIME_LIMIT,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> Game:
+        """The same game, which asks this engine within these limits where a call does not say otherwise.
+
+        So a match can tell its players, who get the game, what the caller has chosen.
+        """
+        settings = (engine, time_limit, memory_limit)
+        if settings == self._settings:
+            return self
+        game = copy.copy(self)  # shares the engines that run already
+        game._settings = settings
+        return game
+
+    def reasoner(
+        self, engine: str | None = None, *, time_limit: float | None = None, memory_limit: int | None = None
     ) -> Reasoner:
-        """The engine for these rules; the same one for the same arguments. `auto` picks the fastest that is ready."""
+        """The engine for these rules; the same one for the same arguments.
+
+        `propnet` is the compiled engine, `prolog` the reference. `auto` takes the compiled one where it is ready within
+        the limits, else Prolog, and then logs a warning that says why. What is not given is as `using` has said, else
+        `auto`, 60 s for getting ready and for an answer, and 4 GB.
+        """
+        usual = self._settings
+        engine = usual[0] if engine is None else engine
+        time_limit = usual[1] if time_limit is None else time_limit
+        memory_limit = usual[2] if memory_limit is None else memory_limit
         if engine not in ENGINES:
             raise ValueError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
-        from ggp.prolog import PrologReasoner
-
-        key = ("prolog", time_limit, memory_limit)
+        key = (engine, time_limit, memory_limit)
         with self._lock:
             if key not in self._reasoners:
-                self._reasoners[key] = PrologReasoner(
-                    self.rules, self.roles, time_limit=time_limit, memory_limit=memory_limit
-                )
+                self._reasoners[key] = self._start(engine, time_limit, memory_limit)
             return self._reasoners[key]
+
+    def _start(self, engine: str, time_limit: float, memory_limit: int) -> Reasoner:
+        if engine != "prolog":
+            try:
+                from ggp.propnet import PropnetReasoner
+
+                return PropnetReasoner.compile(self.rules, self.roles, time_limit=time_limit, memory_limit=memory_limit)
+            except (ReasonerError, GdlError, ImportError) as error:
+                if engine == "propnet":
+                    raise
+                log.warning("%s: playing with Prolog, because the compiled engine is not ready: %s", self.name, error)
+        from ggp.prolog import PrologReasoner
+
+        return PrologReasoner(self.rules, self.roles, time_limit=time_limit, memory_limit=memory_limit)
 
     @property
     def initial(self) -> State:

@@ -47,7 +47,6 @@ def dumps(match: Match) -> str:
         "moves": [[spaced(move) for move in joint] for joint in match.moves],
         "stateTimes": [0] * len(match.states),
         "errors": errors,
-        "goalValues": [goal or 0 for goal in match.goals],  # it has no way to say that a role has none
         "previewClock": -1,
         "startClock": round(match.start_clock) if isfinite(match.start_clock) else UNLIMITED,
         "playClock": round(match.play_clock) if isfinite(match.play_clock) else UNLIMITED,
@@ -57,6 +56,8 @@ def dumps(match: Match) -> str:
         "augurRuleHash": match.rule_hash,
         "augurSeed": match.seed,
     }
+    if any(goal is not None for goal in match.goals):
+        found["goalValues"] = [goal or 0 for goal in match.goals]  # it cannot say that one role has none
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -169,24 +170,25 @@ def load_any(path: str | Path, game: Game | None = None) -> Iterator[Match]:
         number = 0
         while line := file.readline(MAX_LINE):
             number += 1
+            if not line.strip():
+                continue
+            where = f"{path}:{number}"
             try:
-                if line.strip():
-                    yield _either(line, game, f"{path}:{number}")
-            except RecordError:
-                if number > 1:
-                    raise
-                rest = file.read(MAX_LINE)
+                match = _either(line, game, where)
+            except RecordError as error:
+                rest = file.read(MAX_LINE) if number == 1 else ""
                 try:
                     whole = read_json(line + rest, str(path))
                 except RecordError:
-                    whole = {}  # the first line is to blame
-                if not rest or not whole:
+                    raise error from None  # it was not the first line of an object spread over lines
+                if not rest:
                     raise
-                yield _either(line + rest, game, str(path))
+                match = _either(line + rest, game, str(path), whole)
+            yield match
 
 
-def _either(text: str, game: Game | None, where: str) -> Match:
-    found = read_json(text, where)
+def _either(text: str, game: Game | None, where: str, found: dict[str, Any] | None = None) -> Match:
+    found = found or read_json(text, where)
     if "matchId" not in found:
         return records.loads(text, where)
     name = _game_name(Checked(found, where))

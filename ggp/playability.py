@@ -2,13 +2,14 @@
 
 A game should end; until then every role should have a legal move, and at the end exactly one goal from 0 to 100; goals
 should never fall; every role should be able to win (Love et al. 2006, section 5). Playouts can only refute all but the
-last, and only prove the last: a role that never won is worth a warning and no more.
+last, and only prove the last: a role that never won is worth a note and no more. So is a goal that fell, because many a
+good game keeps a provisional score.
 
-| errors                               | warnings                                                            |
-|--------------------------------------|---------------------------------------------------------------------|
-| a role without a legal move          | a playout that does not end; time that runs out before              |
-| a goal outside 0 to 100              | no goal or several at the end; a goal that falls; a role never wins |
-| no answer within the limits          |                                                                     |
+| errors                      | warnings                                               | notes                 |
+|-----------------------------|--------------------------------------------------------|-----------------------|
+| a role without a legal move | a playout that does not end; time that runs out before | a goal that fell      |
+| a goal outside 0 to 100     | no goal or several at the end                          | a role that never won |
+| no answer within the limits |                                                        |                       |
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import numpy as np
 
 from ggp.errors import MemoryLimit, TimeLimit
 from ggp.game import Game
-from ggp.reasoner import DEFAULT_TIME_LIMIT, NO_GOAL, Bools, Ints
-from ggp.validate import Finding, Report, error, report, shown, warning
+from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, NO_GOAL, Bools, Ints, Reasoner
+from ggp.validate import Finding, Report, error, note, report, shown, warning
 
 
 def playability(
@@ -31,6 +32,7 @@ def playability(
     playouts: int = 10,
     max_steps: int = 1000,
     time_limit: float = DEFAULT_TIME_LIMIT,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
 ) -> Report:
     """What is wrong with `game` in random play: each kind once for a role, where it was first seen; all at line 1.
 
@@ -41,11 +43,11 @@ def playability(
     >>> print(*playability(game, rng=np.random.default_rng(1)).errors)
     robot.kif:1:1: playout 1, step 0: robot has no legal move in on
     """
-    watch = _Watch(game, playouts, time_limit)
+    watch = _Watch(game, playouts, game.reasoner("prolog", time_limit=time_limit, memory_limit=memory_limit))
     try:
         watch.play(rng, max_steps, time_limit)
     except (TimeLimit, MemoryLimit) as failure:
-        watch.note(error, "no answer", f"step {watch.step}: {failure}")
+        watch.tell(error, "no answer", f"step {watch.step}: {failure}")
     watch.conclude()
     return report(game.rulesheet.source, watch.findings.values())
 
@@ -53,8 +55,8 @@ def playability(
 class _Watch:
     """Playouts in step with each other, and what was seen in them. Rows are those that are still under way."""
 
-    def __init__(self, game: Game, playouts: int, time_limit: float) -> None:
-        self.reasoner = game.reasoner("prolog", time_limit=time_limit)
+    def __init__(self, game: Game, playouts: int, reasoner: Reasoner) -> None:
+        self.reasoner = reasoner
         self.players = {i: role for i, role in enumerate(game.roles) if i != game.chance}
         self.plays = np.array([i in self.players for i in range(len(game.roles))])
         self.playouts = playouts
@@ -81,7 +83,7 @@ class _Watch:
                 return
             if monotonic() - start > time_limit:
                 seen = f"{self.ended} of {self.playouts} playouts had ended"
-                self.note(warning, "slow", f"step {self.step}: stopped after {time_limit:g} s, {seen}")
+                self.tell(warning, "slow", f"step {self.step}: stopped after {time_limit:g} s, {seen}")
                 return
             joint = [[rng.choice(np.flatnonzero(moves[row])) for moves in legal] for row in range(len(self.numbers))]
             self.states = self.reasoner.step(self.states, joint)
@@ -92,7 +94,7 @@ class _Watch:
         given = (goals != NO_GOAL) & self.plays
         for row, i in np.argwhere(given & (goals < self.goals)):
             fall = f"{self.reasoner.roles[i]}'s goal fell from {self.goals[row, i]} to {goals[row, i]}"
-            self.see(row, warning, "falling goal", fall, i)
+            self.see(row, note, "falling goal", fall, i)
         for row, i in np.argwhere(given & ((goals < 0) | (goals > 100))):
             self.see_bad_goal(row, i, goals[row, i])
         self.goals = np.where(given, goals, self.goals)
@@ -126,20 +128,20 @@ class _Watch:
         for i, role in self.players.items():
             if self.ended and self.best[i] < 100:
                 best = "it had no goal" if self.best[i] == NO_GOAL else f"its best goal was {self.best[i]}"
-                self.note(warning, "never won", f"{role} won none of {self.ended} playouts, {best}", i)
+                self.tell(note, "never won", f"{role} won none of {self.ended} playouts, {best}", i)
 
     def see_bad_goal(self, row: int, i: int, value: int) -> None:
         self.see(row, error, "bad goal", f"{self.reasoner.roles[i]}'s goal is {value}, expected 0 to 100,", i)
 
     def see(self, row: int, kind: Kind, what: str, message: str, role: int | None = None) -> None:
-        """Notes what the state of a row shows."""
+        """Tells what the state of a row shows."""
         if (what, role) not in self.findings:
             state = shown(" ".join(sorted(map(str, self.reasoner.facts(self.states[[row]])[0]))), 120)
             message = f"playout {self.numbers[row]}, step {self.step}: {message} in {state or 'the empty state'}"
-            self.note(kind, what, message, role)
+            self.tell(kind, what, message, role)
 
-    def note(self, kind: Kind, what: str, message: str, role: int | None = None) -> None:
+    def tell(self, kind: Kind, what: str, message: str, role: int | None = None) -> None:
         self.findings.setdefault((what, role), kind(0, message))
 
 
-Kind = Callable[[int, str], Finding]  # error or warning
+Kind = Callable[[int, str], Finding]  # error, warning or note

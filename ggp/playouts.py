@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from ggp.game import Game
+from ggp.errors import GGPError
+from ggp.game import Game, load
 from ggp.match import Clock
-from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT
+from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, Reasoner
 
 WINDOWS = 5
 
@@ -41,7 +44,18 @@ def speed(
 ) -> Speed:
     """Random play for about `seconds`; `on_window` is told which share of it is over."""
     begun = clock()
-    reasoner = game.reasoner(engine, time_limit=time_limit, memory_limit=memory_limit)
+    with closing(game.reasoner(engine, time_limit=time_limit, memory_limit=memory_limit)) as reasoner:
+        return _measured(reasoner, begun, seconds, rng, on_window, clock)
+
+
+def _measured(
+    reasoner: Reasoner,
+    begun: float,
+    seconds: float,
+    rng: np.random.Generator,
+    on_window: Callable[[float], None],
+    clock: Clock,
+) -> Speed:
     start = reasoner.initial()
     reasoner.terminal(start)
     compiled = clock()
@@ -59,3 +73,56 @@ def speed(
             best = max(best, (int(played.sum()) / taken, batch / taken))
         on_window(min(1.0, (clock() - compiled) / seconds))
     return Speed(reasoner.engine, *best, compiled - begun, steps / playouts, playouts, windows)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """How fast one game is with one engine, and how fast the machine was at that time; `speed` is None if it failed."""
+
+    game: str
+    engine: str
+    kernel_per_s: float
+    speed: Speed | None = None
+    why: str = ""
+
+    @property
+    def states_per_s(self) -> float:
+        return self.speed.states_per_s if self.speed else 0.0
+
+    @property
+    def ratio(self) -> float:
+        """States for each pass of the reference kernel: comparable between machines, and when others use the machine."""
+        return self.states_per_s / self.kernel_per_s
+
+
+def benchmark(
+    path: str | Path,
+    engine: str,
+    *,
+    seconds: float,
+    rng: np.random.Generator,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+) -> Benchmark:
+    """Measures one game; what is wrong with it is part of the answer, so that a series goes on."""
+    name = Path(path).name.removesuffix(".kif")
+    kernel = kernel_speed()
+    try:
+        found = speed(load(path), engine, seconds=seconds, rng=rng, time_limit=time_limit, memory_limit=memory_limit)
+    except GGPError as error:
+        return Benchmark(name, engine, kernel, why=" ".join(str(error).split()))
+    return Benchmark(name, engine, max(kernel, kernel_speed()), found)
+
+
+def kernel_speed(*, windows: int = 5, passes: int = 1000, clock: Clock = time.perf_counter) -> float:
+    """Passes a second of a fixed piece of work, a xorshift step of 4096 words with NumPy; the best of some windows."""
+    words = np.arange(1, 4097, dtype=np.uint64)
+    spare = np.empty_like(words)
+    best = 0.0
+    for _ in range(windows):
+        since = clock()
+        for _ in range(passes):
+            for shift, amount in ((np.left_shift, 13), (np.right_shift, 7), (np.left_shift, 17)):
+                np.bitwise_xor(words, shift(words, np.uint64(amount), out=spare), out=words)
+        best = max(best, passes / max(clock() - since, 1e-9))
+    return best

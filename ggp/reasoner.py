@@ -1,7 +1,7 @@
 """What every engine answers: the rules of one game as operations on batches of states.
 
-Row i of every answer belongs to row i of `states`. `States` is a NumPy array whose first axis are the rows, so that rows
-are picked, repeated and joined with NumPy; what a row looks like inside is the engine's own business.
+Row i of every answer belongs to row i of `states`. `States` is a NumPy array whose first axis are the rows, so that
+rows are picked, repeated and joined with NumPy; what a row looks like inside is the engine's own business.
 """
 
 from __future__ import annotations

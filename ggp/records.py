@@ -141,6 +141,8 @@ def read_json(text: str, where: str) -> dict[str, Any]:
 
     try:
         found = json.loads(text, parse_constant=unwanted)
+        if "\\u" in text or not text.isascii():
+            json.dumps(found, ensure_ascii=False).encode()  # half a character cannot be written again
     except (ValueError, RecursionError) as error:  # an integer of a million digits is a ValueError too
         raise RecordError(f"{where}: not JSON: {error}") from error
     if not isinstance(found, dict):

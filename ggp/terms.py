@@ -191,7 +191,7 @@ def substitute(term: Term, binding: Mapping[Variable, Term]) -> Term:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection meanwhile: terms have no cycles, and looking for some among millions takes the most time."""
+    """No garbage collection meanwhile: terms have no cycles, and looking for some among millions takes most time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

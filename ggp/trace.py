@@ -5,7 +5,6 @@ The format is that of the reference traces: a header, then one object per visite
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,8 +13,6 @@ import numpy as np
 from ggp.game import Game, State
 from ggp.reasoner import Reasoner
 from ggp.terms import Move, Term
-
-PARENTHESES = re.compile(r"\(([^\s()]+)\)")  # (p) is p
 
 
 def trace(game: Game, reasoner: Reasoner, *, seed: int, playouts: int, max_steps: int) -> Iterator[dict[str, Any]]:
@@ -51,8 +48,8 @@ def trace(game: Game, reasoner: Reasoner, *, seed: int, playouts: int, max_steps
 
 
 def kif(term: Term | str) -> str:
-    """Lower case, single spaces, no parentheses around a lone name."""
-    return PARENTHESES.sub(r"\1", str(term)).lower()
+    """Lower case, single spaces; `(p)` stays `(p)` where the rules write it so."""
+    return str(term).lower()
 
 
 def _sorted(terms: Iterable[Term]) -> list[str]:

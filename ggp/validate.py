@@ -21,6 +21,7 @@ The role `random` needs no goal and perceives nothing. Negations and choices may
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -59,6 +60,7 @@ class Report:
 
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()  # worth a look, often meant so; only play shows any
 
 
 @collector_paused()
@@ -78,36 +80,40 @@ def validate(sheet: Rulesheet) -> Report:
 class Finding(NamedTuple):
     """What a check found, at an offset in the text."""
 
-    is_error: bool
+    kind: str  # error, warning or note
     at: int
     message: str
 
 
 def error(at: int, message: str) -> Finding:
-    return Finding(True, at, message)
+    return Finding("error", at, message)
 
 
 def warning(at: int, message: str) -> Finding:
-    return Finding(False, at, message)
+    return Finding("warning", at, message)
+
+
+def note(at: int, message: str) -> Finding:
+    return Finding("note", at, message)
 
 
 def _first(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The first errors and the first warnings of one check."""
-    told = {True: 0, False: 0}
+    told: Counter[str] = Counter()
     for finding in findings:
-        told[finding.is_error] += 1
-        if told[finding.is_error] <= MAX_FINDINGS:
+        told[finding.kind] += 1
+        if told[finding.kind] <= MAX_FINDINGS:
             yield finding
-        elif told[finding.is_error] == MAX_FINDINGS + 1:
+        elif told[finding.kind] == MAX_FINDINGS + 1:
             yield finding._replace(message="too many findings of this kind, the rest is left out")
 
 
 def report(source: Source, findings: Iterable[Finding]) -> Report:
     """The findings, each told once, with their lines and columns."""
-    found: dict[bool, set[Problem]] = {True: set(), False: set()}
+    found: dict[str, set[Problem]] = {"error": set(), "warning": set(), "note": set()}
     for finding in findings:
-        found[finding.is_error].add(source.problem(finding.at, finding.message))
-    return Report(tuple(sorted(found[True])), tuple(sorted(found[False])))
+        found[finding.kind].add(source.problem(finding.at, finding.message))
+    return Report(*(tuple(sorted(some)) for some in found.values()))
 
 
 def shown(text: object, most: int = 60) -> str:

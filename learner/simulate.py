@@ -11,7 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from ggp.errors import ReasonerError
-from ggp.game import Game, State
+from ggp.game import Game
 from ggp.match import Match, Step, Strategy, play_match
 from ggp.reasoner import DEFAULT_MAX_STEPS, DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT
 
@@ -32,9 +32,13 @@ class Setting:
     time_limit: float = DEFAULT_TIME_LIMIT
     memory_limit: int = DEFAULT_MEMORY_LIMIT
 
+    def ready(self, game: Game) -> Game:
+        """The game with the engine and the limits of the setting, for the judge and for the players."""
+        return game.using(self.engine, time_limit=self.time_limit, memory_limit=self.memory_limit)
+
     def play(self, game: Game, seed: int, on_step: Callable[[Step], None] | None = None) -> Match:
         """The match with this seed: each player, and the judge, has a random stream of its own."""
-        reasoner = game.reasoner(self.engine, time_limit=self.time_limit, memory_limit=self.memory_limit)
+        game = self.ready(game)
         judge, *streams = np.random.default_rng(seed).spawn(1 + len(self.players))
         return play_match(
             game,
@@ -43,7 +47,6 @@ class Setting:
             start_clock=self.start_clock,
             play_clock=self.play_clock,
             max_steps=self.max_steps,
-            initial=State(game, reasoner, reasoner.initial()),
             players=[str(factory) for factory in self.players],
             match_id=f"{game.name}.{seed}",
             seed=seed,
@@ -59,6 +62,7 @@ def seeds(seed: int, n: int) -> list[int]:
 def simulate(game: Game, setting: Setting, *, games: int, seed: int, jobs: int = 1) -> Iterator[Match]:
     """The matches in order, each as soon as it and those before it are there."""
     if jobs == 1:
+        game = setting.ready(game)
         yield from (setting.play(game, s) for s in seeds(seed, games))
         return
     # Workers start afresh (spawn): a forked Prolog does not work.
@@ -76,7 +80,7 @@ _worker: tuple[Game, Setting]
 
 def _prepare(setting: Setting) -> None:
     global _worker
-    _worker = Game.parse(setting.rules, setting.name), setting
+    _worker = setting.ready(Game.parse(setting.rules, setting.name)), setting
 
 
 def _play(seed: int) -> Match:

@@ -12,7 +12,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from ggp.errors import GGPError
+from ggp.errors import UnknownPlayer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,10 +26,6 @@ PLAYERS = {
     "legal": "player.strategies.simple:Legal",
     "human": "player.strategies.simple:Human",
 }
-
-
-class UnknownPlayer(GGPError, ValueError):
-    """A PLAYER text that names no player, or an option that it does not have."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ def parse_player(text: str) -> Player:
     'random'
     >>> parse_player("deep-thought")
     Traceback (most recent call last):
-    player.players.UnknownPlayer: player 'deep-thought': expected one of human, legal, random
+    ggp.errors.UnknownPlayer: player 'deep-thought': expected one of human, legal, random
     """
     text = text.strip()
     if re.match(r"https?://", text, re.IGNORECASE):

@@ -12,6 +12,7 @@
 :- use_module(library(random)).
 :- use_module(library(solution_sequences)).
 :- use_module(library(time)).
+:- use_module(library(yall)).
 
 :- dynamic known/2, next_number/1, dynamic_tables/0.
 :- dynamic game:does/2.
@@ -72,7 +73,7 @@ request(materialise(Goal, Fact, Seconds, Most), Done) :-
     ;   Done = 0
     ).
 /*  Terms that Python numbers: those of an earlier worker, or facts from outside. */
-request(number(Terms), 1) :- forall(member(Kind-T, Terms), number(Kind, T, _)).
+request(number(Terms), 1) :- maplist([Kind-T]>>number(Kind, T, _), Terms).
 
 /*  The questions of the Reasoner interface; rows come as lists */
 

@@ -239,7 +239,10 @@ class PrologReasoner:
         return [frozenset(self._terms[number] for number in _numbers(key)) for key in states]
 
     def encode(self, facts: Iterable[Iterable[Fact]]) -> States:
-        return _states([[self._number("f", fact) for fact in set(row)] for row in facts])
+        rows = [set(row) for row in facts]
+        fresh = {fact for row in rows for fact in row if ("f", fact) not in self._numbers}
+        self._ask(f"number([{','.join(self._numbered('f', fact) for fact in fresh)}])")
+        return _states([[self._numbers["f", fact] for fact in row] for row in rows])
 
     def close(self) -> None:
         with self._lock:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
@@ -47,15 +47,14 @@ class Commands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a file may be named in no encoding at all
         try:
             code = super().main(args, prog_name or "ggp", complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
             _fail(error.format_message())
         except GGPError as error:
             _fail(_one_line(error))
-        except BrokenPipeError:  # `ggp … | head`: nobody reads on; say nothing more, also not when Python exits
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
         except OSError as error:
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (click.Abort, KeyboardInterrupt):

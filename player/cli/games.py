@@ -14,7 +14,7 @@ from player.cli.options import (
     limit_options,
     played,
     print_json,
-    seed_option,
+    printable,
     start,
     waiting,
 )
@@ -50,7 +50,7 @@ def games(as_json: bool) -> None:
 def title(game: Game) -> str:
     """The first line of the rulesheet's header comment."""
     lines = (line.strip() for line in game.rulesheet.source.text.splitlines())
-    comments = (line.strip("; ") for line in lines if line.startswith(";"))
+    comments = (printable(line).strip("; ") for line in lines if line.startswith(";"))
     return next((comment for comment in comments if comment), "")
 
 
@@ -100,39 +100,47 @@ def described(state: State) -> dict[str, Any]:
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option("--play/--no-play", default=True, show_default=True, help="Also play at random and watch.")
-@click.option("--playouts", type=click.IntRange(1), default=10, show_default=True, help="How many random games.")
-@seed_option
+@click.option("--playouts", type=click.IntRange(1), default=20, show_default=True, help="How many random games.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the random games.")
+@click.option("--notes", is_flag=True, help="Also show goals that fell and roles that never won.")
 @limit_options
 @json_option
 def validate(
-    files: tuple[str, ...], play: bool, playouts: int, seed: int, time_limit: float, memory_limit: int, as_json: bool
+    files: tuple[str, ...],
+    play: bool,
+    playouts: int,
+    seed: int,
+    notes: bool,
+    time_limit: float,
+    memory_limit: int,
+    as_json: bool,
 ) -> None:
     """Check rulesheets like a compiler: FILE:LINE:COLUMN: error: what is wrong. Exit code 1 if there are errors.
 
     Errors break the GDL specification, warnings are what a game can live with. Without errors in the text the game is
-    also played at random: does it end, has everybody a move and a goal, can everybody win?
+    also played at random: does it end, has everybody a move and a goal? Notes tell what random play suggests but many a
+    good game does: goals that fell on the way, roles that never won.
 
     \b
     ggp validate my_game.kif
+    ggp validate --notes --playouts 100 my_game.kif
     ggp validate --no-play --json *.kif
     """
-    errors: list[Problem] = []
-    warnings: list[Problem] = []
+    found: dict[str, list[Problem]] = {"error": [], "warning": [], "note": []}
     for file in files:
         report = _checked(file, play, playouts, seed, time_limit, memory_limit)
-        errors += report.errors
-        warnings += report.warnings
-        for kind, found in (("error", report.errors), ("warning", report.warnings)):
-            for problem in found if not as_json else ():
+        for kind, problems in (("error", report.errors), ("warning", report.warnings), ("note", report.notes)):
+            found[kind] += problems
+            for problem in problems if not as_json and (notes or kind != "note") else ():
                 click.echo(f"{problem.file}:{problem.line}:{problem.column}: {kind}: {problem.message}")
     if as_json:
         keys = ("file", "line", "column", "message")
-        listed = {"errors": errors, "warnings": warnings}
-        print_json({kind: [{key: getattr(p, key) for key in keys} for p in found] for kind, found in listed.items()})
+        print_json({f"{kind}s": [{k: getattr(p, k) for k in keys} for p in some] for kind, some in found.items()})
     else:
-        counts = [_count(len(files), "file"), _count(len(errors), "error"), _count(len(warnings), "warning")]
-        click.echo(f"{counts[0]}: {counts[1]}, {counts[2]}", err=True)
-    if errors:
+        counts = [_count(len(some), kind) for kind, some in found.items() if some or kind != "note"]
+        hint = " (--notes shows them)" if found["note"] and not notes else ""
+        click.echo(f"{_count(len(files), 'file')}: {', '.join(counts)}{hint}", err=True)
+    if found["error"]:
         sys.exit(1)
 
 
@@ -165,7 +173,13 @@ def _checked(file: str, play: bool, playouts: int, seed: int, time_limit: float,
     try:
         with waiting(f"playing {file}"):
             game = Game(sheet, sheet.source.name)
-            shown = playability(game, rng=np.random.default_rng(seed), playouts=playouts, time_limit=time_limit)
+            shown = playability(
+                game,
+                rng=np.random.default_rng(seed),
+                playouts=playouts,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+            )
     except (GdlError, ReasonerError) as error:
         return Report((*report.errors, Problem(sheet.source.name, 1, 1, " ".join(str(error).split()))), report.warnings)
-    return Report((*report.errors, *shown.errors), (*report.warnings, *shown.warnings))
+    return Report((*report.errors, *shown.errors), (*report.warnings, *shown.warnings), shown.notes)

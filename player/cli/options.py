@@ -111,10 +111,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 engine_option = click.option("--engine", type=EngineType(), default="auto", show_default=True, help="Who reasons.")
 out_option = click.option("--out", type=click.Path(dir_okay=False, writable=True), help="Write the records here.")
 players_option = click.option(
-    "--players",
-    type=PlayersType(),
-    required=True,
-    help="One PLAYER per role, with commas; random moves by dice need none.",
+    "--players", type=PlayersType(), help="One PLAYER per role, with commas, but none for dice. Default: all random."
 )
 max_steps_option = click.option(
     "--max-steps", type=click.IntRange(1), default=10_000, show_default=True, help="Stop a game that does not end."
@@ -148,6 +145,11 @@ def clock_options(command: F) -> F:
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """The text without what could play tricks on a terminal."""
+    return "".join(c for c in text if c.isprintable())
 
 
 def start(game: Game, engine: str, time_limit: float, memory_limit: int) -> State:

@@ -22,9 +22,11 @@ from player.cli.options import (
     out_option,
     players_option,
     print_json,
+    printable,
     progress,
     seed_option,
     start,
+    waiting,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ UNHURRIED = 86_400.0  # seconds that a person has if the clock was not set
 def match(
     ctx: click.Context,
     game: Game,
-    players: tuple[Player, ...],
+    players: tuple[Player, ...] | None,
     start_clock: float,
     play_clock: float,
     max_steps: int,
@@ -67,12 +69,14 @@ def match(
     world unless a clock is set.
 
     \b
+    ggp match tic_tac_toe
     ggp match tic_tac_toe --players random,legal --seed 1
     ggp match connect_four --players human,random
     ggp match monty_hall --players random --json --out record.jsonl
     """
     from ggp import records
 
+    players = players or _everybody_random(game)
     person = any(player.name == "human" for player in players)
     if person and as_json:
         raise click.UsageError("a human player and --json: both want the terminal")
@@ -84,13 +88,20 @@ def match(
     if not as_json:
         click.echo(f"{game.name}, {_seated(game, players)}, seed {seed}")
     with open(out, "w", encoding="utf-8") if out else nullcontext() as file:  # before playing: it may not work
-        played = setting.play(game, seed, None if as_json else _watcher(game, drawn=not person))
+        with waiting(f"playing {game.name}") if as_json else nullcontext():
+            played = setting.play(game, seed, None if as_json else _watcher(game, drawn=not person))
         if file:
             file.write(f"{records.dumps(played)}\n")
     if as_json:
         print_json(_summary(played))
     else:
         click.echo(f"\n{_verdict(played)}")
+
+
+def _everybody_random(game: Game) -> tuple[Player, ...]:
+    from player.players import parse_player
+
+    return (parse_player("random"),) * sum(i != game.chance for i in range(len(game.roles)))
 
 
 def _setting(game: Game, players: tuple[Player, ...], *rest: Any) -> Setting:
@@ -157,7 +168,7 @@ def _verdict(match: Match) -> str:
 @json_option
 def simulate(
     game: Game,
-    players: tuple[Player, ...],
+    players: tuple[Player, ...] | None,
     games: int,
     jobs: int,
     start_clock: float,
@@ -182,6 +193,7 @@ def simulate(
     from ggp import records
     from learner import simulate as simulation
 
+    players = players or _everybody_random(game)
     if any(player.name == "human" for player in players):
         raise click.UsageError("--players: nobody has the time to play so many games")
     setting = _setting(game, players, start_clock, play_clock, max_steps, engine, time_limit, memory_limit)
@@ -245,7 +257,8 @@ def replay(
         raise click.UsageError("--out needs --to, which says in which form")
     starts: dict[str, State | None] = {}
     shown = 0
-    with open(out, "w", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
+    spinner = waiting(f"converting {record}") if out else nullcontext()
+    with spinner, open(out, "w", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         for index, played in enumerate(ggpbase.load_any(record, rules), 1):
             if number not in (None, index):
                 continue
@@ -276,7 +289,7 @@ def _bundled(name: str) -> Game | None:
 
 def _show(match: Match, pictures: Iterable[str], delay: float) -> None:
     seats = ", ".join(f"{role}: {player or '?'}" for role, player in zip(match.roles, match.players, strict=True))
-    click.echo(f"{match.id}, {seats}")
+    click.echo(printable(f"{match.id}, {seats}"))
     for step, (joint, drawing) in enumerate(zip([None, *match.moves], pictures, strict=True)):
         time.sleep(delay if step else 0)
         if joint is not None:

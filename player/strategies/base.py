@@ -73,7 +73,7 @@ class Guess:
             del self.others[len(self.path) - 1 :]
             self.path.pop()
             if not self.path:
-                raise ReasonerError(f"no course of {self.seen[0].move}… fits what {self.role} saw")
+                raise ReasonerError(f"no course of the game fits what {self.role} saw")
         return self.path[-1]
 
     def fitting(self, state: State, percepts: Percepts) -> Iterator[State]:

@@ -11,7 +11,7 @@ import pytest
 from ggp.conformance import Verdict, check, conform
 
 SHARED = Path(__file__).parents[2].parent / "shared"
-ENGINES = ("prolog",)
+ENGINES = ("prolog", "propnet")
 STRIDE = 8
 
 needs_shared = pytest.mark.skipif(

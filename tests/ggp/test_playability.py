@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +30,9 @@ def _prolog() -> None:
         pytest.skip(str(missing))
 
 
-def watched(text: str, *, playouts: int = 3, max_steps: int = 20, time_limit: float = 60) -> Report:
+def watched(text: str, **options: Any) -> Report:
     game = Game.parse(text, name="t.kif")
-    rng = np.random.default_rng(1)
-    return playability(game, rng=rng, playouts=playouts, max_steps=max_steps, time_limit=time_limit)
+    return playability(game, rng=np.random.default_rng(1), **{"playouts": 3, "max_steps": 20} | options)
 
 
 def errors(text: str) -> list[str]:
@@ -41,6 +41,10 @@ def errors(text: str) -> list[str]:
 
 def warnings(text: str) -> list[str]:
     return list(map(str, watched(text).warnings))
+
+
+def notes(text: str) -> list[str]:
+    return list(map(str, watched(text).notes))
 
 
 def test_a_sound_game_has_no_findings() -> None:
@@ -86,14 +90,13 @@ def test_long_states_are_shortened() -> None:
 
 def test_goals_should_not_fall() -> None:
     goals = "(<= (goal white 50) (true (step 1))) (<= (goal white 0) (true (step 2))) (<= (goal white 100) terminal)"
-    assert warnings(COUNT + goals) == ["t.kif:1:1: playout 1, step 2: white's goal fell from 50 to 0 in (step 2)"]
+    assert notes(COUNT + goals) == ["t.kif:1:1: playout 1, step 2: white's goal fell from 50 to 0 in (step 2)"]
+    assert warnings(COUNT + goals) == []
 
 
 def test_there_should_be_one_goal_at_the_end() -> None:
-    assert warnings(COUNT) == [
-        "t.kif:1:1: playout 1, step 3: white has no goal at the end, expected one, in (step 3)",
-        "t.kif:1:1: white won none of 3 playouts, it had no goal",
-    ]
+    assert warnings(COUNT) == ["t.kif:1:1: playout 1, step 3: white has no goal at the end, expected one, in (step 3)"]
+    assert notes(COUNT) == ["t.kif:1:1: white won none of 3 playouts, it had no goal"]
     assert warnings(COUNT + WON + "(goal white 20)") == [
         "t.kif:1:1: playout 1, step 3: white has the goals 20, 100 at the end, expected one, in (step 3)"
     ]
@@ -107,9 +110,9 @@ def test_goals_are_from_0_to_100(value: str) -> None:
 
 
 def test_every_role_should_win_now_and_then() -> None:
-    assert warnings(COUNT + "(<= (goal white 99) terminal)") == [
-        "t.kif:1:1: white won none of 3 playouts, its best goal was 99"
-    ]
+    never = COUNT + "(<= (goal white 99) terminal)"
+    assert notes(never) == ["t.kif:1:1: white won none of 3 playouts, its best goal was 99"]
+    assert warnings(never) == []
 
 
 def test_time_that_runs_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +130,14 @@ def test_rules_that_give_no_answer_are_an_error() -> None:
     nest = f"{holes} (<= nest {' '.join(f'(hole {p})' for p in pigeons)} {apart}) (<= terminal nest)"
     (found,) = watched(COUNT + WON + nest, time_limit=1).errors
     assert found.message.startswith("step 0: the rules gave no answer to ")
+
+
+def test_rules_that_want_too_much_memory_are_an_error() -> None:
+    digits = " ".join(f"(digit {i})" for i in range(10))
+    names = [f"?{i}" for i in range(9)]
+    many = f"{digits} (<= (legal white (dial {' '.join(names)})) {' '.join(f'(digit {name})' for name in names)})"
+    (found,) = watched(COUNT + WON + many, memory_limit=100 << 20).errors
+    assert found.message == "step 0: the rules need more than the memory limit of 0.1 GB"
 
 
 def test_the_same_seed_finds_the_same() -> None:

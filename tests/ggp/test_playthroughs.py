@@ -13,7 +13,7 @@ from ggp.game import load
 from ggp.playthrough import playthrough
 
 HERE = Path(__file__).parents[1]
-ENGINES = ("prolog",)
+ENGINES = ("prolog", "propnet")
 with (HERE / "perft.csv").open(newline="") as _file:
     PERFT = list(csv.DictReader(_file))
 

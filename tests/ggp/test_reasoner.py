@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ggp.errors import IllegalMove
-from ggp.game import Game, load
+from ggp.game import Game, State, load
 from ggp.parser import parse_ground
 
-ENGINES = ("prolog",)
+ENGINES = ("prolog", "propnet")
 FRAME = "(role a) (init (s 0)) (<= terminal (true (s 9))) (goal a 50) "
 
 
@@ -156,6 +156,11 @@ def test_facts_and_encode_are_inverse(engine: str) -> None:
     assert reasoner.keys(reasoner.encode(facts)) == reasoner.keys(children)
     board = [parse_ground(f) for f in ("(cell 1 1 x)", "(cell 2 2 x)", "(cell 3 3 x)", "(control oplayer)")]
     assert reasoner.goals(reasoner.encode([board])).tolist() == [[100, 0]]
+    fresh = load("tic_tac_toe")
+    unseen = State(fresh, fresh.reasoner(engine), fresh.reasoner(engine).encode([board]))
+    assert unseen.facts == frozenset(board)
+    assert unseen.goals == {"xplayer": 100, "oplayer": 0}
+    assert fresh.initial.facts == load("tic_tac_toe").initial.facts
 
 
 def test_playouts_follow_the_seed(engine: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ggp.errors import Problem
+from ggp.errors import GdlSyntaxError, Problem
 from ggp.parser import Rulesheet, Source, load, parse
-from ggp.terms import Compound, Rule, Symbol, Variable
+from ggp.terms import KEYWORDS, Compound, Rule, Symbol, Variable
 from ggp.validate import MAX_FINDINGS, Report, validate
 
 GAMES = Path(__file__).parents[2].parent / "shared" / "games"
@@ -365,6 +367,29 @@ def test_long_terms_are_shortened() -> None:
 def test_large_rules_take_no_more_than_their_time(rules: str) -> None:
     found = report(rules + SOUND)  # a check that were quadratic would take hours
     assert len(found.errors) + len(found.warnings) <= MAX_FINDINGS + 3
+
+
+TERMS = st.recursive(
+    st.sampled_from([*sorted(KEYWORDS), "p", "?x", "?y", "1", "(p)"]),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map(lambda args: f"(p {' '.join(args)})")
+        | st.tuples(st.sampled_from(sorted(KEYWORDS)), st.lists(inner, max_size=3)).map(
+            lambda t: f"({t[0]} {' '.join(t[1])})"
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.lists(TERMS, min_size=1, max_size=4).map(lambda terms: f"(<= {' '.join(terms)})"), max_size=4))
+def test_whatever_can_be_parsed_can_be_validated(rules: list[str]) -> None:
+    try:
+        sheet = parse("".join(rules))
+    except GdlSyntaxError:
+        return
+    found = validate(sheet)
+    assert list(found.errors) == sorted(set(found.errors))
+    assert list(found.warnings) == sorted(set(found.warnings))
 
 
 @pytest.mark.skipif(not GAMES.is_dir(), reason=f"the public games are not at {GAMES}")

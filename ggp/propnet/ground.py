@@ -1,0 +1,405 @@
+"""GDL rules to ground rules, by clingo's grounder.
+
+`true` is a free choice over whatever `init` or `next` can derive, `does` over whatever `legal` can derive for a role:
+what the grounder then finds is a superset of the facts and moves that can occur. Nothing is believed of `base` and
+`input`. The grounder runs in a process of its own, which can be stopped; its answer is text in aspif, read in bulk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ggp.errors import GdlError, MemoryLimit, ReasonerError, TimeLimit
+from ggp.parser import parse_ground
+from ggp.propnet.flatten import atom_of, bound_by, flatten, is_connective
+from ggp.terms import Compound, Fact, Move, Rule, Symbol, Term, Variable, variables, written_in_parentheses
+
+Relation = tuple[str, int]  # name, arity
+SHOWN = (("init", 1), ("true", 1), ("does", 2), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("sees", 2))
+ROOTS = tuple(rel for rel in SHOWN if rel[0] not in ("true", "does"))
+INPUTS = frozenset({("true", 1), ("does", 2)})
+PLAYER = "player "  # the relation of the real roles; no name in a rulesheet has a space
+CHILD = """
+import resource, sys
+memory, seconds = map(int, sys.argv.pop().split(","))
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+from clingo.__main__ import PyClingoApplication, clingo_main
+sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
+"""
+MAX_FOLDS = 20  # rounds; what is left then is right, but could be smaller
+INTEGER = re.compile(r"[+-]?[0-9]+")
+OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Ground rules over numbered atoms. Rule i: `heads[i]` holds where all its literals do; a negative one is negated.
+
+    Atoms are numbered from 1. One that is neither the head of a rule nor an input (`true`, `does`) is false. Where a
+    dictionary has 0, the atom is always true.
+    """
+
+    roles: tuple[str, ...]
+    init: frozenset[Fact]
+    true: dict[Fact, int]
+    does: dict[tuple[int, Move], int]  # (index of the role, move)
+    legal: dict[tuple[int, Move], int]
+    next: dict[Fact, int]
+    terminal: int | None  # None: never
+    goal: dict[tuple[int, int], int]  # (index of the role, value)
+    sees: dict[tuple[int, Fact], int]
+    heads: npt.NDArray[np.int32]  # (rules,)
+    starts: npt.NDArray[np.int64]  # (rules + 1,): rule i has literals[starts[i] : starts[i + 1]]
+    literals: npt.NDArray[np.int32]
+
+
+def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, memory_limit: int) -> Ground:
+    """The ground rules of a game, within `time_limit` seconds and `memory_limit` bytes.
+
+    >>> from ggp.parser import parse
+    >>> sheet = parse("(role a) (init (s 1)) (<= (legal a (go ?x)) (true (s ?x))) (<= (next (s 2)) (does a (go 1)))")
+    >>> found = ground(sheet.rules, ["a"], time_limit=10, memory_limit=1 << 30)
+    >>> [str(fact) for fact in found.true], [str(move) for _, move in found.legal], found.terminal
+    (['(s 1)', '(s 2)'], ['(go 1)', '(go 2)'], None)
+    """
+    deadline = time.monotonic() + time_limit
+    limits = _Limits(deadline, time_limit, memory_limit)
+    flat = prepared(rules, roles)
+    names = _Names(written_in_parentheses(rules))
+    with _Process(names.program(flat), limits) as process:
+        text = process.answer()
+    return _read(text, names, tuple(roles))
+
+
+# From rules to the grounder's language
+
+
+def relation(atom: Term) -> Relation:
+    return atom.name, len(atom.args)
+
+
+def prepared(rules: Sequence[Rule], roles: Sequence[str]) -> list[Rule]:
+    """Flat rules for all that can be asked, and nothing else. `init` depends on no state."""
+    flat = needed(flatten(rules), ROOTS)
+    used = {relation(atom_of(literal)) for rule in flat for literal in rule.body}
+    found = [Rule(Compound(PLAYER, (parse_ground(role),))) for role in roles]
+    for rule in flat:
+        if relation(rule.head) in (("legal", 2), ("goal", 2), ("sees", 2)):
+            role = rule.head.args[0]
+            if relation(rule.head) not in used or not bound_by(rule.body).issuperset(variables(role)):
+                rule = Rule(rule.head, (Compound(PLAYER, (role,)), *rule.body))
+        found.append(rule)
+    return before_the_game(found)
+
+
+def needed(rules: Iterable[Rule], roots: Iterable[Relation]) -> list[Rule]:
+    """The rules of the relations that the roots depend on."""
+    definitions: dict[Relation, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        definitions[relation(rule.head)].append(rule)
+    todo = list(roots)
+    found = dict.fromkeys(todo)
+    while todo:
+        for rule in definitions.get(todo.pop(), ()):
+            for literal in rule.body:
+                used = relation(atom_of(literal))
+                if used not in found:
+                    found[used] = None
+                    todo.append(used)
+    return [rule for rel in found for rule in definitions.get(rel, ())]
+
+
+def before_the_game(rules: list[Rule]) -> list[Rule]:
+    """`rules`, where what `init` asks for is asked before there is any state: of relations of its own if need be."""
+    dynamic = set(INPUTS)
+    users: dict[Relation, set[Relation]] = defaultdict(set)
+    for rule in rules:
+        for literal in rule.body:
+            users[relation(atom_of(literal))].add(relation(rule.head))
+    todo = list(dynamic)
+    while todo:
+        fresh = users[todo.pop()] - dynamic
+        dynamic |= fresh
+        todo += fresh
+    if ("init", 1) not in dynamic:
+        return rules
+
+    def renamed(literal: Term) -> Term:
+        if is_connective(literal, "not"):
+            return Compound("not", (renamed(literal.args[0]),))
+        if relation(literal) not in dynamic:
+            return literal
+        name = f"{literal.name} before"
+        return Compound(name, literal.args) if isinstance(literal, Compound) else Symbol(name)
+
+    copies = []
+    for rule in needed(rules, [("init", 1)]):
+        if relation(rule.head) in dynamic:
+            head = rule.head if rule.head.name == "init" else renamed(rule.head)
+            assert not isinstance(head, Variable)
+            copies.append(Rule(head, tuple(map(renamed, rule.body))))
+    rest = [rule for rule in rules if relation(rule.head) != ("init", 1)]
+    return rest + needed(copies, [("init", 1)])
+
+
+class _Names:
+    """GDL's names as clingo's and back: constants c0, functions f0, relations p0; what is shown keeps its name."""
+
+    def __init__(self, in_parentheses: frozenset[str]) -> None:
+        self.in_parentheses = in_parentheses
+        self.codes: dict[tuple[str, str, int], str] = {}
+        self.constants: dict[str, Symbol] = {}
+        self.functions: dict[str, str] = {}
+
+    def program(self, rules: Iterable[Rule]) -> str:
+        lines = [self.rule(rule) for rule in rules]
+        player = self.code("p", PLAYER, 1)
+        lines += ["{true(F)} :- init(F).", "{true(F)} :- next(F).", f"{{does(R,M)}} :- legal(R,M), {player}(R)."]
+        lines += [f"#show {name}/{arity}." for name, arity in SHOWN]
+        return "\n".join(lines)
+
+    def rule(self, rule: Rule) -> str:
+        found = dict.fromkeys(v for term in (rule.head, *rule.body) for v in variables(term))
+        known = {v: f"V{number}" for number, v in enumerate(found)}
+        head = self.atom(rule.head, known)
+        return f"{head} :- {', '.join(self.literal(lit, known) for lit in rule.body)}." if rule.body else f"{head}."
+
+    def literal(self, literal: Term, known: dict[Variable, str]) -> str:
+        if is_connective(literal, "not", "distinct"):
+            inner = literal.args[0]
+            if is_connective(inner, "distinct") and literal.name == "not":
+                return f"{self.term(inner.args[0], known)} = {self.term(inner.args[1], known)}"
+            if literal.name == "not":
+                return f"not {self.atom(inner, known)}"
+            return f"{self.term(literal.args[0], known)} != {self.term(literal.args[1], known)}"
+        return self.atom(literal, known)
+
+    def atom(self, atom: Term, known: dict[Variable, str]) -> str:
+        name = atom.name if relation(atom) in SHOWN else self.code("p", *relation(atom))
+        return self.applied(name, atom, known)
+
+    def term(self, term: Term, known: dict[Variable, str]) -> str:
+        if isinstance(term, Variable):
+            return known[term]
+        return self.applied(self.code("f" if term.args else "c", *relation(term)), term, known)
+
+    def applied(self, name: str, term: Term, known: dict[Variable, str]) -> str:
+        return f"{name}({','.join(self.term(arg, known) for arg in term.args)})" if term.args else name
+
+    def code(self, kind: str, name: str, arity: int) -> str:
+        code = self.codes.setdefault((kind, name, arity), f"{kind}{len(self.codes)}")
+        if kind == "c":
+            self.constants[code] = Symbol(name, parens=name in self.in_parentheses)
+        elif kind == "f":
+            self.functions[code] = name
+        return code
+
+    def parsed(self, text: str) -> tuple[Fact, ...]:
+        """The arguments of an atom that the grounder shows."""
+        stack: list[list[Fact]] = [[]]
+        names: list[str] = []
+        for token in re.findall(r"\w+\(?|\)", text):
+            if token == ")":
+                args = tuple(stack.pop())
+                name = names.pop()
+                if len(stack) == 1:
+                    return args
+                stack[-1].append(Compound(self.functions[name], args))
+            elif token[-1] == "(":
+                names.append(token[:-1])
+                stack.append([])
+            elif len(stack) > 1:
+                stack[-1].append(self.constants[token])
+        return ()
+
+
+# The grounder's process
+
+
+@dataclass(frozen=True)
+class _Limits:
+    deadline: float  # on the monotonic clock
+    seconds: float
+    memory: int  # bytes
+
+    def over_time(self) -> TimeLimit:
+        return TimeLimit(f"the rules were not ground within {self.seconds:g} s")
+
+    def over_memory(self) -> MemoryLimit:
+        return MemoryLimit(f"grounding the rules needs more than the memory limit of {self.memory / 1e9:.1f} GB")
+
+
+class _Process:
+    """One run of the grounder."""
+
+    def __init__(self, program: str, limits: _Limits) -> None:
+        self.limits = limits
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        with tempfile.TemporaryFile() as source:
+            source.write(program.encode())
+            source.seek(0)
+            caps = f"{limits.memory},{int(limits.seconds) + 2}"
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", CHILD, *OPTIONS, caps],
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=self.errors,
+            )
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def answer(self) -> bytes:
+        assert self.process.stdout is not None
+        found = bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while True:
+                left = self.limits.deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    raise self.limits.over_time()
+                piece = os.read(self.process.stdout.fileno(), 1 << 20)
+                if not piece:
+                    break
+                found += piece
+                if len(found) > self.limits.memory // 4:  # as numbers it needs about three times as much
+                    raise self.limits.over_memory()
+        self.check(found)
+        return bytes(found)
+
+    def check(self, found: bytearray) -> None:
+        """Raises what went wrong, if anything did."""
+        if found.endswith(b"\n0\n"):
+            return
+        code = self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace")
+        if "unsafe" in said:
+            raise GdlError("a rule is unsafe: a variable in its head is bound by nothing in its body")
+        if code < 0 or "alloc" in said or "MemoryError" in said:
+            raise self.limits.over_memory()
+        raise ReasonerError(f"the grounder failed (exit code {code}): {said.strip()[-500:]}")
+
+
+# From aspif to arrays
+
+
+@dataclass
+class _Rules:
+    """Ground rules as they come from the grounder."""
+
+    heads: npt.NDArray[np.int32]
+    sizes: npt.NDArray[np.int64]
+    literals: npt.NDArray[np.int32]
+
+    def select(self, rules: npt.NDArray[np.bool_], literals: npt.NDArray[np.bool_]) -> _Rules:
+        """Only these rules, only with these literals."""
+        owner = np.repeat(np.arange(len(self.heads)), self.sizes)
+        literals = literals & rules[owner]
+        sizes = np.bincount(owner[literals], minlength=len(self.heads))
+        return _Rules(self.heads[rules], sizes[rules], self.literals[literals])
+
+
+def _aspif(text: bytes) -> _Rules:
+    """The rules of lines such as `1 0 1 HEAD 0 COUNT LITERAL…`; choices (`1 1 …`) are left out."""
+    numbers = np.fromstring(text.decode(), np.int32, sep=" ")
+    raw = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(raw[raw <= 32] == ord("\n"))  # tokens are separated by one space or newline each
+    lines = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
+    lines = lines[(numbers[lines + 1] == 0) & (numbers[lines + 2] == 1)]
+    sizes = numbers[lines + 5].astype(np.int64)
+    places = np.repeat(lines + 6 - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    return _Rules(numbers[lines + 3], sizes, numbers[places])
+
+
+def _folded(rules: _Rules, inputs: Iterable[int], count: int) -> tuple[_Rules, npt.NDArray[np.bool_]]:
+    """The rules without atoms that are always true, which are marked in the second answer, or never."""
+    true = np.zeros(count, np.bool_)
+    for _ in range(MAX_FOLDS):
+        true[rules.heads[rules.sizes == 0]] = True
+        possible = np.zeros(count, np.bool_)
+        possible[rules.heads] = True
+        possible[list(inputs)] = True
+        atoms = np.abs(rules.literals)
+        positive = rules.literals > 0
+        holds = np.where(positive, true[atoms], ~possible[atoms])
+        fails = np.where(positive, ~possible[atoms], true[atoms])
+        failed = np.zeros(len(rules.heads), np.bool_)
+        failed[np.repeat(np.arange(len(rules.heads)), rules.sizes)[fails]] = True
+        keep = ~failed & ~true[rules.heads]
+        if keep.all() and not holds.any():
+            break
+        rules = rules.select(keep, ~holds)
+    return rules, true
+
+
+def _read(text: bytes, names: _Names, roles: tuple[str, ...]) -> Ground:
+    begin = text.index(b"\n") + 1
+    end = text.find(b"\n4 ", begin - 1) + 1 or len(text) - 2
+    shown: dict[str, dict[tuple[Fact, ...], int]] = {name: {} for name, _ in SHOWN}
+    for line in text[end:-3].decode().split("\n"):
+        if line:
+            _, _, symbol, size, *condition = line.split(" ")
+            assert int(size) == len(condition) <= 1
+            shown[symbol.partition("(")[0]][names.parsed(symbol)] = int(condition[0]) if condition else 0
+    rules = _aspif(text[begin:end])
+    inputs = [number for name in ("true", "does") for number in shown[name].values()]
+    atoms = [number for group in shown.values() for number in group.values()]
+    count = 1 + max(int(np.abs(rules.literals).max(initial=0)), int(rules.heads.max(initial=0)), *atoms, 0)
+    rules, facts = _folded(rules, inputs, count)
+
+    used = np.zeros(count, np.bool_)
+    used[rules.heads] = True
+    used[inputs] = True
+    used[0] = False
+    number = np.cumsum(used, dtype=np.int32)
+    number[~used] = -1  # never true
+    number[facts] = 0
+    number[0] = 0
+    answers = {
+        name: {args: int(number[atom]) for args, atom in group.items() if number[atom] >= 0}
+        for name, group in shown.items()
+    }
+    index = {parse_ground(role): i for i, role in enumerate(roles)}
+
+    def of_roles(name: str) -> dict[tuple[int, Fact], int]:
+        return {(index[role], term): atom for (role, term), atom in answers[name].items() if role in index}
+
+    return Ground(
+        roles=roles,
+        init=frozenset(fact for (fact,) in answers["init"]),
+        true={fact: atom for (fact,), atom in answers["true"].items()},
+        does=of_roles("does"),
+        legal=of_roles("legal"),
+        next={fact: atom for (fact,), atom in answers["next"].items()},
+        terminal=answers["terminal"].get(()),
+        goal={
+            (role, int(value.name)): atom
+            for (role, value), atom in of_roles("goal").items()
+            if isinstance(value, Symbol) and INTEGER.fullmatch(value.name)
+        },
+        sees=of_roles("sees"),
+        heads=number[rules.heads],
+        starts=np.concatenate(([0], np.cumsum(rules.sizes))),
+        literals=np.sign(rules.literals) * number[np.abs(rules.literals)],
+    )

@@ -1,0 +1,631 @@
+"""The bit-parallel kernels: 512 states in one pass over the tape.
+
+A row of `values` is one node for 512 lanes: eight 64-bit words, one vector register where the machine has them. NumPy-style
+loops over eight words are not turned into such instructions (the compiler cannot know that rows do not overlap), so rows
+are loaded and stored by four intrinsics; LLVM splits them on smaller machines. Everything releases the GIL and is cached.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+WORDS = 8
+LANES = 64 * WORDS
+BLOCK = 15  # moves that are counted together: their number has four bits
+BITS = 24  # of the number of moves of a role
+
+_U = np.uint64
+_WORD = ir.IntType(64)
+_VECTOR = ir.VectorType(_WORD, WORDS)
+_ONE, _ZERO = _U(1), _U(0)
+jit = njit(nogil=True, cache=True)
+
+
+class Lanes(types.Type):  # type: ignore[misc]
+    """One bit for each of the lanes."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Lanes")
+
+
+_lanes = Lanes()
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
+    data = cgutils.create_struct_proxy(kind)(context, builder, array).data
+    at = builder.gep(data, [builder.mul(row, ir.Constant(_WORD, WORDS))])
+    return builder.bitcast(at, _VECTOR.as_pointer())
+
+
+@intrinsic
+def load(_typing: Any, array: Any, row: Any) -> Any:
+    """Row `row` of a flat array of words."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        loaded = builder.load(_place(context, builder, signature.args[0], args[0], args[1]))
+        loaded.align = 8
+        return loaded
+
+    return _lanes(array, types.uint64), code
+
+
+@intrinsic
+def store(_typing: Any, array: Any, row: Any, lanes: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _place(context, builder, signature.args[0], args[0], args[1])).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, _lanes), code
+
+
+@intrinsic
+def fill(_typing: Any, word: Any) -> Any:
+    """The same word in every place."""
+
+    def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        none = ir.Constant(_VECTOR, ir.Undefined)
+        first = builder.insert_element(none, args[0], ir.Constant(ir.IntType(32), 0))
+        places = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
+        return builder.shuffle_vector(first, none, places)
+
+    return _lanes(types.uint64), code
+
+
+def _binary(operation: str) -> Any:
+    @intrinsic
+    def operate(_typing: Any, a: Any, b: Any) -> Any:
+        def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return getattr(builder, operation)(args[0], args[1])
+
+        return _lanes(_lanes, _lanes), code
+
+    return operate
+
+
+both, either, differ, plus = _binary("and_"), _binary("or_"), _binary("xor"), _binary("add")
+
+
+def _shift(operation: str) -> Any:
+    @intrinsic
+    def operate(_typing: Any, a: Any, by: Any) -> Any:
+        def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            none = ir.Constant(_VECTOR, ir.Undefined)
+            first = builder.insert_element(none, args[1], ir.Constant(ir.IntType(32), 0))
+            places = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
+            return getattr(builder, operation)(args[0], builder.shuffle_vector(first, none, places))
+
+        return _lanes(_lanes, types.uint64), code
+
+    return operate
+
+
+left, right = _shift("shl"), _shift("lshr")
+
+
+def _reduction(name: str, each: str | None) -> Any:
+    @intrinsic
+    def reduce(_typing: Any, a: Any) -> Any:
+        def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            def call(intrinsic_name: str, returned: Any, vector: Any) -> Any:
+                kind = ir.FunctionType(returned, [_VECTOR])
+                full = f"llvm.{intrinsic_name}.v{WORDS}i64"
+                return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), [vector])
+
+            return call(f"vector.reduce.{name}", _WORD, call(each, _VECTOR, args[0]) if each else args[0])
+
+        return types.uint64(_lanes), code
+
+    return reduce
+
+
+@intrinsic
+def trailing(_typing: Any, word: Any) -> Any:
+    """The number of the lowest bit that is set."""
+
+    def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), code
+
+
+any_word = _reduction("or", None)  # zero exactly where no lane is set
+count = _reduction("add", "ctpop")  # how many lanes are set
+
+
+@jit
+def literal(values: Any, x: Any) -> Any:
+    """The lanes of a literal."""
+    u = _U(x)
+    return differ(load(values, u >> _ONE), fill(_ZERO - (u & _ONE)))
+
+
+@jit
+def evaluate(values: Any, program: Any, inputs: Any, start: Any, end: Any) -> None:
+    """Sets the rows of all gates of the operations from `start` to `end`."""
+    at = start
+    while at < end:
+        operation = program[at, 0]
+        if operation == 0:  # RUN
+            arity, row, gates = program[at, 1], _U(program[at, 2]), program[at, 3]
+            i = _U(program[at, 4])
+            if arity == 2:
+                for _ in range(gates):
+                    a, b = literal(values, inputs[i]), literal(values, inputs[i + _ONE])
+                    store(values, row, both(a, b))
+                    row += _ONE
+                    i += _U(2)
+            elif arity == 3:
+                for _ in range(gates):
+                    a, b = literal(values, inputs[i]), literal(values, inputs[i + _ONE])
+                    store(values, row, both(both(a, b), literal(values, inputs[i + _U(2)])))
+                    row += _ONE
+                    i += _U(3)
+            else:
+                for _ in range(gates):
+                    a = literal(values, inputs[i])
+                    for k in range(1, arity):
+                        a = both(a, literal(values, inputs[i + _U(k)]))
+                    store(values, row, a)
+                    row += _ONE
+                    i += _U(arity)
+        elif operation == 1:  # LOOP
+            i = _U(program[at, 2])
+            for _ in range(program[at, 1]):
+                store(values, _U(inputs[i]), fill(_ZERO))
+                i += _U(2)
+        else:  # REPEAT
+            i = _U(program[at, 2])
+            changed = fill(_ZERO)
+            for _ in range(program[at, 1]):
+                old, new = load(values, _U(inputs[i])), literal(values, inputs[i + _ONE])
+                changed = either(changed, differ(old, new))
+                store(values, _U(inputs[i]), new)
+                i += _U(2)
+            if any_word(changed) != _ZERO:
+                at = program[at, 3]
+                continue
+        at += 1
+
+
+@jit
+def random_lanes(rng: Any) -> Any:
+    """Fresh random bits for every lane (xorshift128+, one generator for each word)."""
+    s, t = load(rng, _ONE), load(rng, _ZERO)
+    store(rng, _ZERO, s)
+    t = differ(t, left(t, _U(23)))
+    t = differ(differ(t, right(t, _U(18))), differ(s, right(s, _U(5))))
+    store(rng, _ONE, t)
+    return plus(s, t)
+
+
+@jit
+def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, scratch: Any, rounds: Any) -> Any:
+    """Chooses a uniformly random legal move for each lane and sets the rows of the role's moves, from `row` on.
+
+    Everything works on bit slices: a number for every lane is a row for each of its bits. Moves are counted in blocks of
+    15, whose counts have four bits and stay in registers. Then a number below the total is drawn, as many bits as the
+    total has, and again where it came out too large, `rounds` times at most; the counts of the blocks are subtracted
+    from it until it would drop below zero, which tells the block, and in there the moves one by one. The answer are the
+    lanes that have a move; in the others no move is set.
+    """
+    zero, ones = fill(_ZERO), fill(~_ZERO)
+    total, mask, draw, counts = _U(0), _U(BITS), _U(2 * BITS), _U(3 * BITS)  # where they are in `scratch`
+    bits = 0  # of the largest total so far
+    block = counts
+    at = first
+    while at < end:  # count
+        c0, c1, c2, c3 = zero, zero, zero, zero
+        stop = min(at + BLOCK, end)
+        while at < stop:
+            x = literal(values, legal[at])
+            c0, x = differ(c0, x), both(c0, x)
+            c1, x = differ(c1, x), both(c1, x)
+            c2, x = differ(c2, x), both(c2, x)
+            c3 = differ(c3, x)
+            at += 1
+        store(scratch, block, c0)
+        store(scratch, block + _U(1), c1)
+        store(scratch, block + _U(2), c2)
+        store(scratch, block + _U(3), c3)
+        carry = zero
+        k = 0
+        while k < 4 or any_word(carry) != _ZERO:
+            old = load(scratch, total + _U(k)) if k < bits else zero
+            more = load(scratch, block + _U(k)) if k < 4 else zero
+            some = differ(old, more)
+            store(scratch, total + _U(k), differ(some, carry))
+            carry = either(both(old, more), both(some, carry))
+            k += 1
+        bits = max(bits, k)
+        block += _U(4)
+    nonzero = zero
+    for k in range(bits):
+        nonzero = either(nonzero, load(scratch, total + _U(k)))
+    borrow, smear = ones, zero
+    for k in range(bits):  # total − 1, whose highest bit says how many bits to draw
+        digit = load(scratch, total + _U(k))
+        store(scratch, mask + _U(k), differ(digit, borrow))
+        borrow = both(differ(digit, ones), borrow)
+    for k in range(bits - 1, -1, -1):
+        smear = either(smear, load(scratch, mask + _U(k)))
+        store(scratch, mask + _U(k), smear)
+        store(scratch, draw + _U(k), zero)
+    while bits > 0 and any_word(both(load(scratch, total + _U(bits - 1)), nonzero)) == _ZERO:
+        bits -= 1
+    waiting = nonzero
+    for _ in range(rounds):
+        if any_word(waiting) == _ZERO:
+            break
+        less = zero
+        for k in range(bits):
+            drawn = both(random_lanes(rng), load(scratch, mask + _U(k)))
+            limit = load(scratch, total + _U(k))
+            old = load(scratch, draw + _U(k))
+            store(scratch, draw + _U(k), differ(old, both(waiting, differ(old, drawn))))
+            equal = differ(differ(drawn, limit), ones)
+            less = either(both(limit, differ(drawn, ones)), both(equal, less))
+        waiting = both(waiting, differ(less, ones))
+    ready = both(nonzero, differ(waiting, ones))
+    left_over = ready
+    block = counts
+    at = first
+    to = _U(row)
+    while at < end:  # pick
+        stop = min(at + BLOCK, end)
+        r0, r1, r2, r3 = zero, zero, zero, zero
+        borrow = zero
+        for k in range(max(bits, 4)):
+            digit = load(scratch, draw + _U(k)) if k < bits else zero
+            less_by = load(scratch, block + _U(k)) if k < 4 else zero
+            if k == 0:
+                r0 = digit
+            elif k == 1:
+                r1 = digit
+            elif k == 2:
+                r2 = digit
+            elif k == 3:
+                r3 = digit
+            unlike = differ(digit, less_by)
+            store(scratch, draw + _U(k), differ(unlike, borrow))
+            borrow = either(both(differ(digit, ones), less_by), both(differ(unlike, ones), borrow))
+        here = both(left_over, borrow)
+        left_over = both(left_over, differ(borrow, ones))
+        if any_word(here) == _ZERO:
+            while at < stop:
+                store(values, to, zero)
+                to += _ONE
+                at += 1
+        while at < stop:
+            x = both(literal(values, legal[at]), here)
+            r0, x = differ(r0, x), both(x, differ(r0, ones))
+            r1, x = differ(r1, x), both(x, differ(r1, ones))
+            r2, x = differ(r2, x), both(x, differ(r2, ones))
+            r3, x = differ(r3, x), both(x, differ(r3, ones))
+            store(values, to, x)
+            to += _ONE
+            at += 1
+        block += _U(4)
+    return ready
+
+
+@jit
+def choose_weighted(
+    values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, weights: Any, sums: Any
+) -> Any:  # fmt: skip
+    """The same with odds in proportion to `weights`, lane by lane; uniform where all legal moves weigh nothing."""
+    sums[:] = 0.0  # (2, lanes): total weight, number of moves
+    for i in range(first, end):
+        x = literal(values, legal[i])
+        if any_word(x) != _ZERO:
+            store(rng, _U(2), x)
+            for word in range(WORDS):
+                bits = rng[2 * WORDS + word]
+                while bits != _ZERO:
+                    lane = 64 * word + trailing(bits)
+                    bits &= bits - _ONE
+                    sums[0, lane] += weights[i]
+                    sums[1, lane] += 1.0
+    for lane in range(LANES):
+        if lane % WORDS == 0:
+            store(rng, _U(2), random_lanes(rng))
+        share = (rng[2 * WORDS + lane % WORDS] >> _U(11)) * 2.0**-53
+        if sums[0, lane] > 0.0:
+            sums[0, lane] *= share
+            sums[1, lane] = -1.0  # weighted; what is left to go is in the other
+        else:
+            sums[1, lane] *= share
+    ready = fill(_ZERO)
+    for i in range(first, end):
+        x = literal(values, legal[i])
+        chosen = fill(_ZERO)
+        if any_word(x) != _ZERO:
+            store(rng, _U(2), x)
+            store(rng, _U(3), ready)
+            for word in range(WORDS):
+                bits = rng[2 * WORDS + word] & ~rng[3 * WORDS + word]
+                rng[2 * WORDS + word] = _ZERO
+                while bits != _ZERO:
+                    lane = 64 * word + trailing(bits)
+                    lowest = bits & (_ZERO - bits)
+                    bits ^= lowest
+                    if sums[1, lane] < 0.0:
+                        hit = sums[0, lane] < weights[i]
+                        sums[0, lane] -= weights[i]
+                    else:
+                        hit = sums[1, lane] < 1.0
+                        sums[1, lane] -= 1.0
+                    if hit:
+                        rng[2 * WORDS + word] |= lowest
+            chosen = load(rng, _U(2))
+            ready = either(ready, chosen)
+        store(values, _U(row), chosen)
+        row += 1
+    return ready
+
+
+@jit
+def count_goals(values: Any, goals: Any, over: Any, totals: Any) -> None:
+    for g in range(len(goals)):
+        totals[2 + g] += count(both(over, literal(values, goals[g, 2])))
+
+
+@jit
+def advance(values: Any, nexts: Any, later: Any, start: Any, moved: Any, again: Any) -> None:
+    """Lanes of `moved` go to their next state, lanes of `again` to their start, others stay."""
+    stay = differ(either(moved, again), fill(~_ZERO))
+    for f in range(len(nexts)):
+        after = both(moved, literal(values, nexts[f]))
+        other = either(both(again, load(start, _U(f))), both(stay, load(values, _U(1 + f))))
+        store(later, _U(f), either(after, other))
+    for f in range(len(nexts)):
+        store(values, _U(1 + f), load(later, _U(f)))
+
+
+@jit
+def bulk(
+    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, start: Any, rng: Any, scratch: Any, later: Any, passes: Any, totals: Any,
+) -> None:  # fmt: skip
+    """`passes` steps of random play in all lanes; a lane that ends starts again at once from its lane of `start`.
+
+    `totals` grows by (states, games, and for each entry of `goals` how many games ended with it).
+    """
+    facts, roles = len(nexts), len(first_move) - 1
+    ones = fill(~_ZERO)
+    for _ in range(passes):
+        evaluate(values, program, inputs, phases[0], phases[1])
+        over = literal(values, terminal)
+        moved = differ(over, ones)
+        for role in range(roles):
+            row = 1 + facts + first_move[role]
+            ready = choose(values, legal, first_move[role], first_move[role + 1], row, rng, scratch, 4)
+            moved = both(moved, ready)
+        evaluate(values, program, inputs, phases[2], phases[3])
+        if any_word(over) != _ZERO:
+            evaluate(values, program, inputs, phases[1], phases[2])
+            totals[1] += count(over)
+            count_goals(values, goals, over, totals)
+        totals[0] += count(moved)
+        advance(values, nexts, later, start, moved, over)
+
+
+@jit
+def playouts(
+    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, start: Any, rng: Any, scratch: Any, later: Any, states: Any, n: Any, max_steps: Any, weights: Any,
+    sums: Any, found_goals: Any, found_steps: Any,
+) -> None:  # fmt: skip
+    """`n` random games from each of `states`, each game on one lane after the other's end; see `Reasoner.playouts`."""
+    facts, roles = len(nexts), len(first_move) - 1
+    ones = fill(~_ZERO)
+    jobs = len(states) * n
+    each = (jobs + LANES - 1) // LANES
+    job = np.empty(LANES, np.int64)
+    born = np.zeros(LANES, np.int64)
+    lanes = np.zeros(2 * WORDS, np.uint64)  # rows: those at work, those that end now
+    start[:] = _ZERO
+    for lane in range(LANES):
+        job[lane] = lane * each
+        if job[lane] < jobs:
+            lanes[lane // 64] |= _ONE << _U(lane % 64)
+            put_lane(start, states, job[lane] // n, lane)
+    for f in range(facts):
+        store(values, _U(1 + f), load(start, _U(f)))
+    now = 0
+    while any_word(load(lanes, _ZERO)) != _ZERO:
+        working = load(lanes, _ZERO)
+        evaluate(values, program, inputs, phases[0], phases[1])
+        moved = both(working, differ(literal(values, terminal), ones))
+        for role in range(roles):
+            row, first, end = 1 + facts + first_move[role], first_move[role], first_move[role + 1]
+            if len(weights) and weights[first] >= 0.0:
+                moved = both(moved, choose_weighted(values, legal, first, end, row, rng, weights, sums))
+            else:
+                moved = both(moved, choose(values, legal, first, end, row, rng, scratch, 64))
+        store(lanes, _ONE, both(working, differ(moved, ones)))
+        if now >= max_steps:
+            for lane in range(LANES):
+                if now - born[lane] >= max_steps:
+                    lanes[WORDS + lane // 64] |= lanes[lane // 64] & (_ONE << _U(lane % 64))
+        ending = load(lanes, _ONE)
+        if any_word(ending) != _ZERO:
+            evaluate(values, program, inputs, phases[1], phases[2])
+            for g in range(len(goals)):
+                store(rng, _U(2), both(ending, literal(values, goals[g, 2])))
+                for word in range(WORDS):
+                    bits = rng[2 * WORDS + word]
+                    while bits != _ZERO:
+                        lane = 64 * word + trailing(bits)
+                        bits &= bits - _ONE
+                        role, value = goals[g, 0], goals[g, 1]
+                        if value > found_goals[job[lane], role]:
+                            found_goals[job[lane], role] = value
+            for word in range(WORDS):
+                bits = lanes[WORDS + word]
+                while bits != _ZERO:
+                    lane = 64 * word + trailing(bits)
+                    bits &= bits - _ONE
+                    found_steps[job[lane]] = now - born[lane]
+                    born[lane] = now + 1
+                    before = job[lane] // n
+                    job[lane] += 1
+                    if job[lane] >= min((lane + 1) * each, jobs):
+                        lanes[word] &= ~(_ONE << _U(lane % 64))
+                    elif job[lane] // n != before:
+                        put_lane(start, states, job[lane] // n, lane)
+        evaluate(values, program, inputs, phases[2], phases[3])
+        advance(values, nexts, later, start, both(moved, differ(ending, ones)), ending)
+        now += 1
+
+
+@jit
+def put_lane(rows_of_facts: Any, states: Any, state: Any, lane: Any) -> None:
+    """Writes one packed state into its lane."""
+    word, bit = lane // 64, _ONE << _U(lane % 64)
+    for f in range(len(rows_of_facts) // WORDS):
+        if states[state, f // 64] >> _U(f % 64) & _ONE:
+            rows_of_facts[f * WORDS + word] |= bit
+        else:
+            rows_of_facts[f * WORDS + word] &= ~bit
+
+
+@jit
+def transpose(block: Any) -> None:
+    """Swaps bit b of word w with bit w of word b, for 64 words."""
+    width, mask = _U(32), _U(0x00000000FFFFFFFF)
+    while width:
+        for k in range(64):
+            if not k & width:
+                moved = (block[k] >> width ^ block[k + width]) & mask
+                block[k + width] ^= moved
+                block[k] ^= moved << width
+        width >>= _ONE
+        mask ^= mask << width
+
+
+@jit
+def unpack(values: Any, first_row: Any, packed: Any, which: Any) -> None:
+    """Puts packed states (512 at most: rows `which` of `packed`) into lanes, a row for each bit, from `first_row` on."""
+    block = np.empty(64, np.uint64)
+    for word in range((len(which) + 63) // 64):
+        some = min(64, len(which) - 64 * word)
+        for column in range(packed.shape[1]):
+            for k in range(some):
+                block[k] = packed[which[64 * word + k], column]
+            block[some:] = _ZERO
+            transpose(block)
+            for bit in range(min(64, (len(values) // WORDS - first_row) - 64 * column)):
+                values[(first_row + 64 * column + bit) * WORDS + word] = block[bit]
+
+
+@jit
+def pack(values: Any, literals: Any, packed: Any, begin: Any, n: Any, later: Any) -> None:
+    """Reads the lanes of `literals` into rows `begin` to `begin + n` of `packed`, a bit for each."""
+    block = np.empty(64, np.uint64)
+    for column in range(packed.shape[1]):
+        some = min(64, len(literals) - 64 * column)
+        for bit in range(some):
+            store(later, _U(bit), literal(values, literals[64 * column + bit]))
+        for word in range((n + 63) // 64):
+            for bit in range(some):
+                block[bit] = later[bit * WORDS + word]
+            block[some:] = _ZERO
+            transpose(block)
+            for k in range(min(64, n - 64 * word)):
+                packed[begin + 64 * word + k, column] = block[k]
+
+
+@jit
+def answer(
+    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, first_move: Any, later: Any, states: Any,
+    parents: Any, joint: Any, literals: Any, packed: Any, children: Any, deep: Any,
+) -> None:  # fmt: skip
+    """Answers for the states `states[parents]` in blocks of 512: sets `packed` to the bits of `literals`.
+
+    With moves in `joint` (not empty) they are played, and `children` become the next states. `deep`: 0 answers in the
+    states themselves, 1 in the states after the moves, 2 in between, where percepts are.
+    """
+    facts, roles, n = len(nexts), len(first_move) - 1, len(parents)
+    for begin in range(0, n, LANES):
+        some = min(LANES, n - begin)
+        unpack(values[: (1 + facts) * WORDS], 1, states, parents[begin : begin + some])
+        evaluate(values, program, inputs, phases[0], phases[1])
+        if len(joint):
+            values[(1 + facts) * WORDS : (1 + facts + first_move[roles]) * WORDS] = _ZERO
+            for k in range(some):
+                for role in range(roles):
+                    row = 1 + facts + first_move[role] + joint[begin + k, role]
+                    values[row * WORDS + k // 64] |= _ONE << _U(k % 64)
+            evaluate(values, program, inputs, phases[2], phases[3])
+            if deep == 2:
+                evaluate(values, program, inputs, phases[1], phases[2])
+                evaluate(values, program, inputs, phases[3], phases[4])
+            else:
+                pack(values, nexts, children, begin, some, later)
+                if deep == 1:
+                    for f in range(facts):
+                        store(later, _U(f), literal(values, nexts[f]))
+                    for f in range(facts):
+                        store(values, _U(1 + f), load(later, _U(f)))
+                    evaluate(values, program, inputs, phases[0], phases[1])
+        if deep != 2:
+            evaluate(values, program, inputs, phases[1], phases[2])
+        pack(values, literals, packed, begin, some, later)
+
+
+@jit
+def joint_moves(legal: Any, live: Any, first_move: Any, parents: Any, joint: Any) -> int:
+    """Lists all joint moves of all live states into `parents` and `joint`, and returns their number.
+
+    With empty arrays it only counts. `legal` are packed bits, one for each move of each role.
+    """
+    roles = len(first_move) - 1
+    most = 0
+    for role in range(roles):
+        most = max(most, first_move[role + 1] - first_move[role])
+    options = np.empty((roles, most), np.int64)
+    sizes, index = np.empty(roles, np.int64), np.empty(roles, np.int64)
+    at = 0
+    for state in range(len(legal)):
+        if not live[state]:
+            continue
+        product = 1
+        for role in range(roles):
+            sizes[role] = 0
+            for move in range(first_move[role], first_move[role + 1]):
+                if legal[state, move // 64] >> _U(move % 64) & _ONE:
+                    options[role, sizes[role]] = move - first_move[role]
+                    sizes[role] += 1
+            product *= sizes[role]
+        if len(parents):
+            index[:] = 0
+            for k in range(product):
+                parents[at + k] = state
+                for role in range(roles):
+                    joint[at + k, role] = options[role, index[role]]
+                for role in range(roles - 1, -1, -1):
+                    index[role] += 1
+                    if index[role] < sizes[role]:
+                        break
+                    index[role] = 0
+        at += product
+    return at
+
+
+def rows(n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """`n` rows of zeros, aligned to cache lines."""
+    space = np.zeros(n * WORDS + WORDS, np.uint64)
+    skip = (-space.ctypes.data % 64) // 8
+    return space[skip : skip + n * WORDS]

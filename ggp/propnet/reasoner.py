@@ -1,0 +1,242 @@
+"""The Reasoner interface over the bit-parallel kernels. States are rows of bits, one for each fact of the game."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ggp.errors import GdlError
+from ggp.propnet import kernels
+from ggp.propnet.ground import ground
+from ggp.propnet.network import Network, build
+from ggp.propnet.tape import tape
+from ggp.reasoner import (
+    DEFAULT_MAX_STEPS,
+    DEFAULT_MEMORY_LIMIT,
+    DEFAULT_TIME_LIMIT,
+    NO_GOAL,
+    Bools,
+    Children,
+    Ints,
+    MoveTable,
+    Playouts,
+    States,
+)
+from ggp.terms import Fact, Rule
+
+Words = npt.NDArray[np.uint64]
+
+
+class _Workspace(threading.local):
+    """What the kernels write to: each thread has its own, so that threads run side by side."""
+
+    def __init__(self, reasoner: PropnetReasoner) -> None:
+        tape = reasoner.tape
+        moves, roles = len(tape.legal), len(reasoner.roles)
+        self.values = kernels.rows(tape.rows)
+        self.values[: kernels.WORDS] = ~np.uint64(0)  # node 0 is true
+        self.start = kernels.rows(tape.facts)
+        self.later = kernels.rows(max(tape.facts, 64))
+        self.scratch = kernels.rows(3 * kernels.BITS + 4 * (moves // kernels.BLOCK + roles + 1))
+        self.rng = kernels.rows(4)
+        self.sums = np.zeros((2, kernels.LANES))
+
+
+class PropnetReasoner:
+    """One game as a network. Rows of `States` are bits of facts, packed into 64-bit words."""
+
+    engine = "propnet"
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.tape = tape(network)
+        self.roles = network.roles
+        self.moves = tuple(MoveTable(role) for role in network.roles)
+        for table, moves in zip(self.moves, network.moves, strict=True):
+            for move in moves:
+                table.add(move)
+        self._bit = {fact: i for i, fact in enumerate(network.facts)}
+        self._columns = max(1, -(-len(network.facts) // 64))
+        self._initial = self.encode([[fact for fact, on in zip(network.facts, network.init, strict=True) if on]])
+        self._workspace = _Workspace(self)
+
+    @classmethod
+    def compile(
+        cls,
+        rules: Sequence[Rule],
+        roles: Sequence[str],
+        *,
+        time_limit: float = DEFAULT_TIME_LIMIT,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> PropnetReasoner:
+        """From rules to a reasoner, within these limits for grounding them."""
+        return cls(build(ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)))
+
+    # The questions
+
+    def initial(self, n: int = 1) -> States:
+        return np.repeat(self._initial, n, axis=0)
+
+    def legal(self, states: States, role: int) -> Bools:
+        first, end = self.tape.first_move[role : role + 2]
+        return self._bits(states, self.tape.legal[first:end])
+
+    def step(self, states: States, joint: npt.ArrayLike) -> States:
+        return self._after(states, np.arange(len(states)), joint)[0]
+
+    def terminal(self, states: States) -> Bools:
+        return self._bits(states, np.array([self.tape.terminal], np.uint32))[:, 0]
+
+    def goals(self, states: States) -> Ints:
+        return self._highest(self._bits(states, self.tape.goals[:, 2].astype(np.uint32)))
+
+    def goal_values(self, states: States, role: int) -> list[tuple[int, ...]]:
+        mine = self.tape.goals[self.tape.goals[:, 0] == role]
+        bits = self._bits(states, mine[:, 2].astype(np.uint32))
+        return [tuple(mine[row, 1].tolist()) for row in bits]
+
+    def sees(self, states: States, joint: npt.ArrayLike, role: int) -> list[tuple[Fact, ...]]:
+        first = sum(len(some) for some in self.network.sees[:role])
+        percepts = [percept for percept, _ in self.network.sees[role]]
+        literals = self.tape.sees[first : first + len(percepts)]
+        bits = self._after(states, np.arange(len(states)), joint, literals, deep=2)[1]
+        return [tuple(percepts[i] for i in np.flatnonzero(row)) for row in bits]
+
+    def playouts(
+        self,
+        states: States,
+        n: int,
+        rng: np.random.Generator,
+        odds: Sequence[npt.ArrayLike | None] | None = None,
+        *,
+        max_steps: int = DEFAULT_MAX_STEPS,
+    ) -> Playouts:
+        w, t, roles = self._seeded(rng), self.tape, len(self.roles)
+        goals = np.full((len(states) * n, roles), NO_GOAL, np.int64)
+        steps = np.zeros(len(states) * n, np.int64)
+        if len(goals):
+            kernels.playouts(
+                w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
+                w.rng, w.scratch, w.later, states, n, max_steps, self._weights(odds), w.sums, goals, steps,
+            )  # fmt: skip
+        return Playouts(goals.reshape(len(states), n, roles), steps.reshape(len(states), n))
+
+    def expand(self, states: States) -> Children:
+        t = self.tape
+        asked = np.append(t.legal, np.uint32(t.terminal))
+        packed = self._packed(states, asked)
+        live = packed[:, (len(asked) - 1) // 64] >> np.uint64((len(asked) - 1) % 64) & np.uint64(1) == 0
+        none = np.zeros(0, np.int64), np.zeros((0, len(self.roles)), np.int64)
+        size = kernels.joint_moves(packed, live, t.first_move, *none)
+        parents, joint = np.empty(size, np.int64), np.empty((size, len(self.roles)), np.int64)
+        if size:
+            kernels.joint_moves(packed, live, t.first_move, parents, joint)
+        literals = np.append(t.goals[:, 2].astype(np.uint32), np.uint32(t.terminal))
+        children, bits = self._after(states, parents, joint, literals, deep=1)
+        return Children(parents, joint, children, bits[:, -1], self._highest(bits[:, :-1]))
+
+    def keys(self, states: States) -> list[bytes]:
+        return [row.tobytes() for row in states]
+
+    def facts(self, states: States) -> list[frozenset[Fact]]:
+        rows = _unpacked(states, len(self.network.facts))
+        return [frozenset(self.network.facts[i] for i in np.flatnonzero(row)) for row in rows]
+
+    def encode(self, facts: Iterable[Iterable[Fact]]) -> States:
+        rows = [set(row) for row in facts]
+        states = np.zeros((len(rows), self._columns), np.uint64)
+        for i, row in enumerate(rows):
+            for fact in row:
+                if fact not in self._bit:
+                    raise GdlError(f"{fact} is not a fact that this game can reach")
+                bit = self._bit[fact]
+                states[i, bit // 64] |= np.uint64(1 << bit % 64)
+        return states
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def bulk(self, passes: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Random play from the initial state for so many passes of 512 lanes: (states, games) that were played."""
+        w, t = self._seeded(rng), self.tape
+        kernels.unpack(w.start, 0, self.initial(kernels.LANES), np.arange(kernels.LANES))
+        w.values[kernels.WORDS : kernels.WORDS * (1 + t.facts)] = w.start
+        totals = np.zeros(2 + len(t.goals), np.int64)
+        kernels.bulk(
+            w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
+            w.rng, w.scratch, w.later, passes, totals,
+        )  # fmt: skip
+        return int(totals[0]), int(totals[1])
+
+    # The kernels
+
+    def _packed(self, states: States, literals: npt.NDArray[np.uint32]) -> Words:
+        """(n, words): the bits of the literals in each state."""
+        packed = np.zeros((len(states), max(1, -(-len(literals) // 64))), np.uint64)
+        if len(states):
+            nothing = np.zeros((0, len(self.roles)), np.int64)
+            self._answer(states, np.arange(len(states)), nothing, literals, packed, packed, 0)
+        return packed
+
+    def _bits(self, states: States, literals: npt.NDArray[np.uint32]) -> Bools:
+        return _unpacked(self._packed(states, literals), len(literals))
+
+    def _after(
+        self,
+        states: States,
+        parents: Ints,
+        joint: npt.ArrayLike,
+        literals: npt.NDArray[np.uint32] = np.zeros(0, np.uint32),  # noqa: B008 (never written to)
+        deep: int = 0,
+    ) -> tuple[States, Bools]:
+        """The states after the moves, and the literals' bits there (`deep` 1) or while they are played (2)."""
+        moves = np.ascontiguousarray(joint, np.int64).reshape(-1, len(self.roles))
+        children = np.zeros((len(parents), self._columns), np.uint64)
+        packed = np.zeros((len(parents), max(1, -(-len(literals) // 64))), np.uint64)
+        if len(parents):
+            self._answer(states, parents, moves, literals, packed, children, deep)
+        return children, _unpacked(packed, len(literals))
+
+    def _answer(
+        self, states: States, parents: Ints, joint: Ints, literals: Any, packed: Words, children: Words, deep: int
+    ) -> None:
+        w, t = self._workspace, self.tape
+        kernels.answer(
+            w.values, t.program, t.inputs, t.phases, t.next, t.first_move, w.later, states, parents, joint, literals,
+            packed, children, deep,
+        )  # fmt: skip
+
+    def _highest(self, bits: Bools) -> Ints:
+        """(n, roles): the highest of the goals whose bits are set."""
+        found = np.full((len(bits), len(self.roles)), NO_GOAL, np.int64)
+        for i, (role, value, _) in enumerate(self.tape.goals.tolist()):
+            found[bits[:, i], role] = np.maximum(found[bits[:, i], role], value)
+        return found
+
+    def _seeded(self, rng: np.random.Generator) -> _Workspace:
+        seeds = rng.integers(1, 1 << 63, 2 * kernels.WORDS, dtype=np.uint64)
+        self._workspace.rng[: 2 * kernels.WORDS] = seeds
+        return self._workspace
+
+    def _weights(self, odds: Sequence[npt.ArrayLike | None] | None) -> npt.NDArray[np.float64]:
+        """One weight per move of all roles, −1 throughout for a role whose moves are uniform."""
+        if not odds:
+            return np.zeros(0)
+        weights = np.full(len(self.tape.legal), -1.0)
+        for role, given in enumerate(odds):
+            if given is not None:
+                mine = weights[self.tape.first_move[role] : self.tape.first_move[role + 1]]
+                mine[:] = 1.0
+                some = np.maximum(np.asarray(given, np.float64)[: len(mine)], 0.0)
+                mine[: len(some)] = some
+        return weights
+
+
+def _unpacked(packed: Words, columns: int) -> Bools:
+    """(n, columns): the bits of each row."""
+    bits = np.unpackbits(np.ascontiguousarray(packed).view(np.uint8), axis=1, bitorder="little", count=columns)
+    return bits.astype(np.bool_)

@@ -1,0 +1,154 @@
+"""Ground rules say the same as Prolog: along random games, and in the smallest rulesheets that show it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ggp import bundle
+from ggp.dependencies import components
+from ggp.errors import GdlError, MemoryLimit, TimeLimit
+from ggp.game import Game, load
+from ggp.parser import parse_ground
+from ggp.propnet.ground import Ground, ground
+from ggp.terms import Fact, Move
+
+MORE_GAMES = Path(__file__).parents[3] / "shared" / "games"
+FRAME = "(role a) (role b) (init (s 0)) (legal b wait) (<= terminal (true (s 9))) (goal b 50) "
+STEP = "(succ 0 1) (succ 1 2) (succ 2 3) (<= (next (s ?y)) (true (s ?x)) (succ ?x ?y)) "
+
+
+class Evaluator:
+    """The readable meaning of a `Ground`: settle the atoms component by component, each to its least fixpoint."""
+
+    def __init__(self, rules: Ground) -> None:
+        self.rules = rules
+        self.bodies: dict[int, list[list[int]]] = defaultdict(list)
+        for head, start, end in zip(rules.heads, rules.starts[:-1], rules.starts[1:], strict=True):
+            self.bodies[int(head)].append([int(literal) for literal in rules.literals[start:end]])
+        uses = {head: {abs(lit) for body in bodies for lit in body} for head, bodies in self.bodies.items()}
+        self.order = components(uses)
+
+    def holds(self, facts: Iterable[Fact], joint: Iterable[tuple[int, Move]]) -> set[int]:
+        """All atoms that are true; 0 is."""
+        true = {0, *(self.rules.true[fact] for fact in facts), *(self.rules.does[move] for move in joint)}
+        for group in self.order:
+            size = -1
+            while size < len(true):
+                size = len(true)
+                for head in group:
+                    if any(all((abs(lit) in true) == (lit > 0) for lit in body) for body in self.bodies.get(head, ())):
+                        true.add(head)
+        return true
+
+
+def check(game: Game, *, playouts: int, steps: int, seed: int = 0) -> Ground:
+    """Plays at random and compares all answers in every state."""
+    found = ground(game.rules, game.roles, time_limit=60, memory_limit=4 << 30)
+    evaluator = Evaluator(found)
+    reasoner = game.reasoner("prolog")
+    rng = np.random.default_rng(seed)
+    roles = range(len(game.roles))
+    assert found.init == reasoner.facts(reasoner.initial())[0]
+    for _ in range(playouts):
+        state = reasoner.initial()
+        for _ in range(steps):
+            facts = reasoner.facts(state)[0]
+            true = evaluator.holds(facts, ())
+            terminal = bool(reasoner.terminal(state)[0])
+            assert (found.terminal in true) == terminal
+            for role in roles:
+                values = [value for (r, value), atom in found.goal.items() if r == role and atom in true]
+                assert tuple(sorted(values)) == reasoner.goal_values(state, role)[0]
+            joint: list[int] = []
+            for role in roles:
+                legal = np.flatnonzero(reasoner.legal(state, role)[0])
+                moves = {reasoner.moves[role][int(i)] for i in legal}
+                assert {move for (r, move), atom in found.legal.items() if r == role and atom in true} == moves
+                joint += [int(rng.choice(legal))] if len(legal) else []
+            if terminal or len(joint) < len(game.roles):
+                break
+            true = evaluator.holds(facts, [(role, reasoner.moves[role][joint[role]]) for role in roles])
+            for role in roles:
+                seen = {fact for (r, fact), atom in found.sees.items() if r == role and atom in true}
+                assert seen == set(reasoner.sees(state, [joint], role)[0])
+            state = reasoner.step(state, [joint])
+            assert {fact for fact, atom in found.next.items() if atom in true} == reasoner.facts(state)[0]
+    reasoner.close()
+    return found
+
+
+@pytest.mark.parametrize("name", bundle.names())
+def test_bundled_games_agree_with_prolog(name: str) -> None:
+    check(load(name), playouts=2, steps=30)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        # recursion, also through the state
+        "(init (e 1 2)) (init (e 2 3)) (init (e 3 1)) (<= (next (e ?x ?y)) (true (e ?y ?x)))"
+        "(<= (r ?x ?y) (r ?x ?z) (true (e ?z ?y))) (<= (r ?x ?y) (true (e ?x ?y))) (<= (legal a (go ?y)) (r 1 ?y))",
+        "(<= p q) (<= q p) (<= (legal a x) p) (<= (legal a y) (not p)) (<= p (true (s 2)))",
+        # or, and, not, nested; variables that occur only under a `not`
+        "(q 1) (q 2) (q 3) (w 2) (v 3) (<= (legal a ?x) (distinct ?x 9) (not (or (w ?x) (v ?x))) (q ?x))",
+        "(q 1) (q 2) (r 2) (<= (legal a ?x) (not (and (q ?x) (r ?x))) (q ?x))",
+        "(q 1) (q 2) (<= (legal a ?x) (or (distinct ?x 1) (true (s 2))) (q ?x))",
+        "(q 1) (q 2) (<= (legal a ?x) (not (distinct ?x 1)) (q ?x)) (<= (legal a y) (not (not (true (s 1)))))",
+        "(e 1 2) (e 2 2) (q 1) (q 2) (q 3) (<= (legal a ?x) (q ?x) (not (e ?x ?y)))"
+        "(<= (legal a (no ?x)) (q ?x) (not (and (e ?x ?y) (true (s ?y)))))",
+        "(e 1 2) (q 1) (q 2) (<= (legal a ?x) (or (and (q ?x) (not (and (e ?x ?y) (not (true (s ?y)))))) (e 7 ?x)))",
+        "(q 1) (q 2) (q 3) (<= (legal a (f ?x ?y ?z)) (q ?x) (q ?y) (q ?z) "
+        + " ".join("(or (distinct ?x ?y) (distinct ?y ?z) (true (s 1)) (q 0))" for _ in range(5)) + ")",
+        # function symbols, a variable for a fact, a move, a role
+        "(<= (legal a (do ?x)) (true (c ?x))) (init (c (f (g 1) 2))) (<= (next (c (f ?y ?x))) (true (c (f ?x ?y))))",
+        "(init p) (<= (next ?f) (true ?f) (distinct ?f (s 0))) (<= (legal a (keep ?f)) (true ?f))",
+        "(<= (legal ?r (as ?r)) (role ?r)) (<= (legal ?r now) (not (true (s 1)))) (<= (goal ?r 20) (true (s 1)))"
+        "(<= (next (did ?r ?m)) (does ?r ?m)) (<= (next ?f) (true ?f) (not (true (s 2))))",
+        # not roles, several goals, goals that are no numbers, relations without rules, other arities
+        "(legal c x) (legal a y) (goal a 10) (<= (goal a 70) (true (s 1))) (goal a best) (goal c 1)",
+        "(<= (legal a x) (nowhere ?y)) (<= (legal a y) (not (nowhere 1))) (<= (legal a z) (true nothing))"
+        "(<= (legal a ?x) (legal a ?x 1)) (legal a w 1) (<= (goal a 5) (not (does a y)))",
+        # facts that hold for ever, and `init` by rules
+        "(next (t 1)) (<= (next (t 2)) (q 2)) (q 2) (legal a x) (<= (init (u ?x)) (q ?x)) (<= (init v) (not (true v)))",
+        # percepts
+        "(legal a x) (legal a y) (<= (sees b (heard ?m)) (does a ?m)) (<= (sees ?r (time ?t)) (role ?r) (true (s ?t)))",
+        # names, parentheses
+        "(p) (<= (legal a (x)) (p)) (<= (legal a y) p) (init (u)) (<= (legal a z) (true u)) (<= (LEGAL a Go) (TRUE u))"
+        "(legal a it's) (legal a X) (legal a _) (legal a 日本) (legal a (true x)) (legal a (not 1 2)) (legal a #show)",
+    ],
+)  # fmt: skip
+def test_small_rulesheets_agree_with_prolog(rules: str) -> None:
+    check(Game.parse(FRAME + STEP + rules), playouts=5, steps=6)
+
+
+def test_what_is_always_true_is_atom_0() -> None:
+    game = Game.parse("(role a) (init x) (legal a m) (next x) (<= (next y) (true x)) (<= (goal a 1) (not (true z)))")
+    found = ground(game.rules, game.roles, time_limit=10, memory_limit=1 << 30)
+    assert found.legal == {(0, parse_ground("m")): 0}
+    assert found.next[parse_ground("x")] == 0 < found.next[parse_ground("y")]
+    assert found.goal == {(0, 1): 0}
+    assert found.terminal is None
+
+
+def test_unsafe_rules_are_refused() -> None:
+    game = Game.parse("(role a) (init x) (<= (legal a (go ?x)) (true x))")
+    with pytest.raises(GdlError, match="a rule is unsafe"):
+        ground(game.rules, game.roles, time_limit=10, memory_limit=1 << 30)
+
+
+ENDLESS = "(role a) (init (s 0)) (<= (next (s (up ?x))) (true (s ?x))) (<= (next (s (on ?x))) (true (s ?x)))"
+
+
+def test_time_limit() -> None:
+    with pytest.raises(TimeLimit, match=r"not ground within 0\.5 s"):
+        ground(Game.parse(ENDLESS).rules, ["a"], time_limit=0.5, memory_limit=4 << 30)
+
+
+def test_memory_limit() -> None:
+    with pytest.raises(MemoryLimit, match=r"memory limit of 0\.1 GB"):
+        ground(Game.parse(ENDLESS).rules, ["a"], time_limit=60, memory_limit=100 << 20)
