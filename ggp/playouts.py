@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -91,8 +93,47 @@ class Benchmark:
 
     @property
     def ratio(self) -> float:
-        """States for each pass of the reference kernel: comparable between machines, and when others use the machine."""
+        """States for each pass of the reference kernel: about the same on a machine that is slower today."""
         return self.states_per_s / self.kernel_per_s
+
+    def figures(self) -> dict[str, Any]:
+        """All of it for JSON."""
+        found = asdict(self.speed) if self.speed else {"engine": self.engine, "states_per_s": 0.0, "why": self.why}
+        return {"game": self.game, **found, "kernel_per_s": self.kernel_per_s, "ratio": self.ratio}
+
+    def __str__(self) -> str:
+        if self.speed is None:
+            return f"{self.game:<34} {self.engine:<8} failed: {self.why}"
+        ready = f"{self.speed.compile_s:.2f} s"
+        return (
+            f"{self.game:<34} {self.speed.engine:<8} {self.states_per_s:>14,.0f} {self.ratio:>10,.3f} "
+            f"{self.speed.playouts_per_s:>12,.1f} {ready:>9}"
+        )
+
+
+TABLE = f"{'game':<34} {'engine':<8} {'states/s':>14} {'ratio':>10} {'playouts/s':>12} {'ready':>9}"
+
+
+@dataclass(frozen=True)
+class Medians:
+    """Over all games of a series; one that failed counts as 0."""
+
+    engine: str
+    games: int
+    failed: int
+    states_per_s: float
+    ratio: float
+
+    @classmethod
+    def of(cls, engine: str, found: Sequence[Benchmark]) -> Medians:
+        states = median(one.states_per_s for one in found)
+        return cls(engine, len(found), sum(not one.speed for one in found), states, median(one.ratio for one in found))
+
+    def __str__(self) -> str:
+        return (
+            f"median of {self.games} games with {self.engine}: {self.states_per_s:,.0f} states/s, "
+            f"ratio {self.ratio:,.3f}, {self.failed} failed"
+        )
 
 
 def benchmark(

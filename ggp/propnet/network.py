@@ -7,8 +7,9 @@ dropped. An OR is an AND between complements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -57,17 +58,22 @@ class Loop:
 
 
 class Builder:
-    """Makes gates, each only once."""
+    """Makes gates, each only once, folds what is constant, and knows that of a role's moves exactly one is chosen."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, choices: Sequence[range] = ()) -> None:
         self.inputs = inputs
         self.gates: list[tuple[int, ...]] = []
         self.known: dict[tuple[int, ...], int] = {}
+        self.choices = choices  # nodes of each role's moves
+        self.first_choice = min((nodes.start for nodes in choices), default=inputs)
+        self.last_choice = max((nodes.stop for nodes in choices), default=inputs)
 
     def conjunction(self, literals: Iterable[int]) -> int:
         """The literal that is true where all of `literals` are."""
         wanted = set(literals)
         wanted.discard(TRUE)
+        if any(self.first_choice <= literal >> 1 < self.last_choice for literal in wanted):
+            wanted = self.one_chosen(wanted)
         if FALSE in wanted or any(literal ^ 1 in wanted for literal in wanted):
             return FALSE
         if len(wanted) <= 1:
@@ -82,6 +88,51 @@ class Builder:
     def disjunction(self, literals: Iterable[int]) -> int:
         return self.conjunction(literal ^ 1 for literal in literals) ^ 1
 
+    def one_chosen(self, wanted: set[int]) -> set[int]:
+        """The same condition with as few moves as will do, given that each role plays exactly one."""
+        for nodes in self.choices:
+            mine = {literal for literal in wanted if literal >> 1 in nodes}
+            played = [literal for literal in mine if not literal & 1]
+            if len(played) > 1:
+                return {FALSE}
+            if played:
+                wanted = (wanted - mine) | ({FALSE} if played[0] ^ 1 in mine else {played[0]})
+            elif len(mine) > len(nodes) // 2:  # none of these: then one of the others
+                others = [2 * node + 1 for node in nodes if 2 * node + 1 not in mine]
+                wanted = (wanted - mine) | {self.conjunction(others) ^ 1 if others else FALSE}
+        return wanted
+
+    def sum_of_products(self, products: Iterable[Iterable[int]]) -> int:
+        """The literal that is true where all literals of some product are; literals they share are taken out.
+
+        `ab + ac + d` becomes `a(b + c) + d`, the most frequent literal first.
+        """
+        left = {frozenset(product) - {TRUE} for product in products}
+        left = {product for product in left if FALSE not in product}
+        if frozenset() in left:
+            return TRUE
+        where: dict[int, set[frozenset[int]]] = {}
+        for product in left:
+            for literal in product:
+                where.setdefault(literal, set()).add(product)
+        heap = [(-len(some), literal) for literal, some in where.items() if len(some) > 1]
+        heapify(heap)
+        terms = []
+        while heap:
+            often, literal = heappop(heap)
+            some = where[literal]
+            if len(some) != -often:  # out of date
+                if len(some) > 1:
+                    heappush(heap, (-len(some), literal))
+                continue
+            terms.append(self.conjunction([literal, self.sum_of_products(p - {literal} for p in some)]))
+            for product in list(some):
+                left.discard(product)
+                for other in product:
+                    where[other].discard(product)
+        terms += [self.conjunction(product) for product in sorted(left, key=sorted)]
+        return self.disjunction(terms)
+
 
 def build(ground: Ground) -> Network:
     """The network of a game. Legal, terminal and goals never depend on moves, even if the rules say so: they see none."""
@@ -92,7 +143,9 @@ def build(ground: Ground) -> Network:
     state = {ground.true[fact]: 2 * node for node, fact in enumerate(facts, 1)}
     chosen = {}
     node = 1 + len(facts)
+    choices = []
     for role, some in enumerate(moves):
+        choices.append(range(node, node + len(some)))
         for move in some:
             if (role, move) in ground.does:
                 chosen[ground.does[role, move]] = 2 * node
@@ -101,7 +154,7 @@ def build(ground: Ground) -> Network:
     rules = _Rules(ground)
     early = [*ground.legal.values(), *ground.goal.values(), ground.terminal or 0]
     apart = bool(rules.users(chosen).intersection(early))  # then what they need is built once more, without moves
-    builder = Builder(node + rules.loop_atoms * (2 if apart else 1))
+    builder = Builder(node + rules.loop_atoms * (2 if apart else 1), choices)
     loops: list[Loop] = []
     literal = rules.literals(state | chosen, builder, node, loops)
     literal_early = rules.literals(state, builder, node + rules.loop_atoms, loops) if apart else literal
@@ -164,13 +217,9 @@ class _Rules:
         literal = dict(inputs)
 
         def value(atom: int) -> int:
-            return builder.disjunction(
-                [
-                    builder.conjunction(
-                        [literal.get(x, FALSE) if x > 0 else literal.get(-x, FALSE) ^ 1 for x in body]
-                    )
-                    for body in self.bodies.get(atom, ())
-                ]
+            return builder.sum_of_products(
+                [literal.get(x, FALSE) if x > 0 else literal.get(-x, FALSE) ^ 1 for x in body]
+                for body in self.bodies.get(atom, ())
             )
 
         for group in self.groups:
