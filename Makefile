@@ -8,8 +8,8 @@ help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: .venv/ready  ## read, check and play a game: make demo GAME=tic_tac_toe (a bundled name or a path)
-	@$(BIN)/ggp validate $(GAME)
-	@$(BIN)/ggp match $(GAME)
+	@$(BIN)/ggp validate "$(GAME)"
+	@$(BIN)/ggp match "$(GAME)"
 
 test: check  ## everything that CI runs
 

@@ -39,7 +39,7 @@ def load(game: str | Path) -> Game:
     if name in bundle.names():
         return Game(parse(bundle.text(name), name=f"{name}.kif"), name)
     path = Path(game)
-    if not path.is_file():
+    if path.is_dir() or not path.exists():  # a pipe is as good as a file
         raise UnknownGame(f"{name}: neither a bundled game (see `ggp games`) nor a file")
     try:
         return Game(load_rulesheet(path), path.name.removesuffix(".kif"))

@@ -152,44 +152,63 @@ def literal(values: Any, x: Any) -> Any:
 
 
 @jit
+def row(values: Any, number: Any) -> Any:
+    return load(values, _U(number))
+
+
+@jit
 def evaluate(values: Any, program: Any, inputs: Any, start: Any, end: Any) -> None:
     """Sets the rows of all gates of the operations from `start` to `end`."""
+    zero, ones = fill(_ZERO), fill(~_ZERO)
     at = start
     while at < end:
         operation = program[at, 0]
         if operation == 0:  # RUN
-            arity, row, gates = program[at, 1], _U(program[at, 2]), program[at, 3]
-            i = _U(program[at, 4])
-            if arity == 2:
+            plain, complemented = _U(program[at, 1]), _U(program[at, 2])
+            flip = ones if program[at, 3] else zero
+            to, gates, i = _U(program[at, 4]), program[at, 5], _U(program[at, 6])
+            if plain == _U(2) and complemented == _ZERO:
                 for _ in range(gates):
-                    a, b = literal(values, inputs[i]), literal(values, inputs[i + _ONE])
-                    store(values, row, both(a, b))
-                    row += _ONE
+                    both_of = both(row(values, inputs[i]), row(values, inputs[i + _ONE]))
+                    store(values, to, differ(both_of, flip))
+                    to += _ONE
                     i += _U(2)
-            elif arity == 3:
+            elif plain == _ZERO and complemented == _U(2):
+                flip = differ(flip, ones)
                 for _ in range(gates):
-                    a, b = literal(values, inputs[i]), literal(values, inputs[i + _ONE])
-                    store(values, row, both(both(a, b), literal(values, inputs[i + _U(2)])))
-                    row += _ONE
-                    i += _U(3)
+                    none_of = either(row(values, inputs[i]), row(values, inputs[i + _ONE]))
+                    store(values, to, differ(none_of, flip))
+                    to += _ONE
+                    i += _U(2)
+            elif plain == _ONE and complemented == _ONE:
+                for _ in range(gates):
+                    not_b = differ(row(values, inputs[i + _ONE]), ones)
+                    store(values, to, differ(both(row(values, inputs[i]), not_b), flip))
+                    to += _ONE
+                    i += _U(2)
             else:
                 for _ in range(gates):
-                    a = literal(values, inputs[i])
-                    for k in range(1, arity):
-                        a = both(a, literal(values, inputs[i + _U(k)]))
-                    store(values, row, a)
-                    row += _ONE
-                    i += _U(arity)
+                    all_of, none_of = ones, zero
+                    stop = i + plain
+                    while i < stop:
+                        all_of = both(all_of, row(values, inputs[i]))
+                        i += _ONE
+                    stop = i + complemented
+                    while i < stop:
+                        none_of = either(none_of, row(values, inputs[i]))
+                        i += _ONE
+                    store(values, to, differ(both(all_of, differ(none_of, ones)), flip))
+                    to += _ONE
         elif operation == 1:  # LOOP
             i = _U(program[at, 2])
             for _ in range(program[at, 1]):
-                store(values, _U(inputs[i]), fill(_ZERO))
+                store(values, _U(inputs[i]), zero)
                 i += _U(2)
         else:  # REPEAT
             i = _U(program[at, 2])
-            changed = fill(_ZERO)
+            changed = zero
             for _ in range(program[at, 1]):
-                old, new = load(values, _U(inputs[i])), literal(values, inputs[i + _ONE])
+                old, new = row(values, inputs[i]), literal(values, inputs[i + _ONE])
                 changed = either(changed, differ(old, new))
                 store(values, _U(inputs[i]), new)
                 i += _U(2)
@@ -211,8 +230,8 @@ def random_lanes(rng: Any) -> Any:
 
 
 @jit
-def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, scratch: Any, rounds: Any) -> Any:
-    """Chooses a uniformly random legal move for each lane and sets the rows of the role's moves, from `row` on.
+def choose(values: Any, legal: Any, first: Any, end: Any, to: Any, rng: Any, scratch: Any, rounds: Any) -> Any:
+    """Chooses a uniformly random legal move for each lane and sets the rows of the role's moves, from `to` on.
 
     Everything works on bit slices: a number for every lane is a row for each of its bits. Moves are counted in blocks of
     15, whose counts have four bits and stay in registers. Then a number below the total is drawn, as many bits as the
@@ -229,7 +248,7 @@ def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, sc
         c0, c1, c2, c3 = zero, zero, zero, zero
         stop = min(at + BLOCK, end)
         while at < stop:
-            x = literal(values, legal[at])
+            x = row(values, legal[at])
             c0, x = differ(c0, x), both(c0, x)
             c1, x = differ(c1, x), both(c1, x)
             c2, x = differ(c2, x), both(c2, x)
@@ -281,7 +300,7 @@ def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, sc
     left_over = ready
     block = counts
     at = first
-    to = _U(row)
+    to = _U(to)
     while at < end:  # pick
         stop = min(at + BLOCK, end)
         r0, r1, r2, r3 = zero, zero, zero, zero
@@ -308,7 +327,7 @@ def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, sc
                 to += _ONE
                 at += 1
         while at < stop:
-            x = both(literal(values, legal[at]), here)
+            x = both(row(values, legal[at]), here)
             r0, x = differ(r0, x), both(x, differ(r0, ones))
             r1, x = differ(r1, x), both(x, differ(r1, ones))
             r2, x = differ(r2, x), both(x, differ(r2, ones))
@@ -321,13 +340,19 @@ def choose(values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, sc
 
 
 @jit
+def choose_once(values: Any, legal: Any, to: Any, rng: Any, scratch: Any) -> None:
+    """`choose` for one role, by itself: for tests."""
+    choose(values, legal, 0, len(legal), to, rng, scratch, 64)
+
+
+@jit
 def choose_weighted(
-    values: Any, legal: Any, first: Any, end: Any, row: Any, rng: Any, weights: Any, sums: Any
+    values: Any, legal: Any, first: Any, end: Any, to: Any, rng: Any, weights: Any, sums: Any
 ) -> Any:  # fmt: skip
     """The same with odds in proportion to `weights`, lane by lane; uniform where all legal moves weigh nothing."""
     sums[:] = 0.0  # (2, lanes): total weight, number of moves
     for i in range(first, end):
-        x = literal(values, legal[i])
+        x = row(values, legal[i])
         if any_word(x) != _ZERO:
             store(rng, _U(2), x)
             for word in range(WORDS):
@@ -348,7 +373,7 @@ def choose_weighted(
             sums[1, lane] *= share
     ready = fill(_ZERO)
     for i in range(first, end):
-        x = literal(values, legal[i])
+        x = row(values, legal[i])
         chosen = fill(_ZERO)
         if any_word(x) != _ZERO:
             store(rng, _U(2), x)
@@ -370,15 +395,15 @@ def choose_weighted(
                         rng[2 * WORDS + word] |= lowest
             chosen = load(rng, _U(2))
             ready = either(ready, chosen)
-        store(values, _U(row), chosen)
-        row += 1
+        store(values, _U(to), chosen)
+        to += 1
     return ready
 
 
 @jit
 def count_goals(values: Any, goals: Any, over: Any, totals: Any) -> None:
     for g in range(len(goals)):
-        totals[2 + g] += count(both(over, literal(values, goals[g, 2])))
+        totals[2 + g] += count(both(over, row(values, goals[g, 2])))
 
 
 @jit
@@ -386,7 +411,7 @@ def advance(values: Any, nexts: Any, later: Any, start: Any, moved: Any, again: 
     """Lanes of `moved` go to their next state, lanes of `again` to their start, others stay."""
     stay = differ(either(moved, again), fill(~_ZERO))
     for f in range(len(nexts)):
-        after = both(moved, literal(values, nexts[f]))
+        after = both(moved, row(values, nexts[f]))
         other = either(both(again, load(start, _U(f))), both(stay, load(values, _U(1 + f))))
         store(later, _U(f), either(after, other))
     for f in range(len(nexts)):
@@ -406,11 +431,11 @@ def bulk(
     ones = fill(~_ZERO)
     for _ in range(passes):
         evaluate(values, program, inputs, phases[0], phases[1])
-        over = literal(values, terminal)
+        over = row(values, terminal)
         moved = differ(over, ones)
         for role in range(roles):
-            row = 1 + facts + first_move[role]
-            ready = choose(values, legal, first_move[role], first_move[role + 1], row, rng, scratch, 4)
+            to = 1 + facts + first_move[role]
+            ready = choose(values, legal, first_move[role], first_move[role + 1], to, rng, scratch, 4)
             moved = both(moved, ready)
         evaluate(values, program, inputs, phases[2], phases[3])
         if any_word(over) != _ZERO:
@@ -447,13 +472,13 @@ def playouts(
     while any_word(load(lanes, _ZERO)) != _ZERO:
         working = load(lanes, _ZERO)
         evaluate(values, program, inputs, phases[0], phases[1])
-        moved = both(working, differ(literal(values, terminal), ones))
+        moved = both(working, differ(row(values, terminal), ones))
         for role in range(roles):
-            row, first, end = 1 + facts + first_move[role], first_move[role], first_move[role + 1]
+            to, first, end = 1 + facts + first_move[role], first_move[role], first_move[role + 1]
             if len(weights) and weights[first] >= 0.0:
-                moved = both(moved, choose_weighted(values, legal, first, end, row, rng, weights, sums))
+                moved = both(moved, choose_weighted(values, legal, first, end, to, rng, weights, sums))
             else:
-                moved = both(moved, choose(values, legal, first, end, row, rng, scratch, 64))
+                moved = both(moved, choose(values, legal, first, end, to, rng, scratch, 64))
         store(lanes, _ONE, both(working, differ(moved, ones)))
         if now >= max_steps:
             for lane in range(LANES):
@@ -463,7 +488,7 @@ def playouts(
         if any_word(ending) != _ZERO:
             evaluate(values, program, inputs, phases[1], phases[2])
             for g in range(len(goals)):
-                store(rng, _U(2), both(ending, literal(values, goals[g, 2])))
+                store(rng, _U(2), both(ending, row(values, goals[g, 2])))
                 for word in range(WORDS):
                     bits = rng[2 * WORDS + word]
                     while bits != _ZERO:
@@ -531,13 +556,13 @@ def unpack(values: Any, first_row: Any, packed: Any, which: Any) -> None:
 
 
 @jit
-def pack(values: Any, literals: Any, packed: Any, begin: Any, n: Any, later: Any) -> None:
-    """Reads the lanes of `literals` into rows `begin` to `begin + n` of `packed`, a bit for each."""
+def pack(values: Any, asked: Any, packed: Any, begin: Any, n: Any, later: Any) -> None:
+    """Reads the lanes of the rows `asked` into rows `begin` to `begin + n` of `packed`, a bit for each."""
     block = np.empty(64, np.uint64)
     for column in range(packed.shape[1]):
-        some = min(64, len(literals) - 64 * column)
+        some = min(64, len(asked) - 64 * column)
         for bit in range(some):
-            store(later, _U(bit), literal(values, literals[64 * column + bit]))
+            store(later, _U(bit), row(values, asked[64 * column + bit]))
         for word in range((n + 63) // 64):
             for bit in range(some):
                 block[bit] = later[bit * WORDS + word]
@@ -550,9 +575,9 @@ def pack(values: Any, literals: Any, packed: Any, begin: Any, n: Any, later: Any
 @jit
 def answer(
     values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, first_move: Any, later: Any, states: Any,
-    parents: Any, joint: Any, literals: Any, packed: Any, children: Any, deep: Any,
+    parents: Any, joint: Any, asked: Any, packed: Any, children: Any, deep: Any,
 ) -> None:  # fmt: skip
-    """Answers for the states `states[parents]` in blocks of 512: sets `packed` to the bits of `literals`.
+    """Answers for the states `states[parents]` in blocks of 512: sets `packed` to the bits of the rows `asked`.
 
     With moves in `joint` (not empty) they are played, and `children` become the next states. `deep`: 0 answers in the
     states themselves, 1 in the states after the moves, 2 in between, where percepts are.
@@ -566,8 +591,8 @@ def answer(
             values[(1 + facts) * WORDS : (1 + facts + first_move[roles]) * WORDS] = _ZERO
             for k in range(some):
                 for role in range(roles):
-                    row = 1 + facts + first_move[role] + joint[begin + k, role]
-                    values[row * WORDS + k // 64] |= _ONE << _U(k % 64)
+                    to = 1 + facts + first_move[role] + joint[begin + k, role]
+                    values[to * WORDS + k // 64] |= _ONE << _U(k % 64)
             evaluate(values, program, inputs, phases[2], phases[3])
             if deep == 2:
                 evaluate(values, program, inputs, phases[1], phases[2])
@@ -576,13 +601,13 @@ def answer(
                 pack(values, nexts, children, begin, some, later)
                 if deep == 1:
                     for f in range(facts):
-                        store(later, _U(f), literal(values, nexts[f]))
+                        store(later, _U(f), row(values, nexts[f]))
                     for f in range(facts):
                         store(values, _U(1 + f), load(later, _U(f)))
                     evaluate(values, program, inputs, phases[0], phases[1])
         if deep != 2:
             evaluate(values, program, inputs, phases[1], phases[2])
-        pack(values, literals, packed, begin, some, later)
+        pack(values, asked, packed, begin, some, later)
 
 
 @jit

@@ -7,8 +7,9 @@ dropped. An OR is an AND between complements.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -162,7 +163,7 @@ def build(ground: Ground) -> Network:
     def of(atom: int | None, literals: Mapping[int, int] = literal_early) -> int:
         return FALSE if atom is None else TRUE if atom == 0 else literals.get(atom, FALSE)
 
-    return Network(
+    network = Network(
         roles=ground.roles,
         facts=facts,
         moves=tuple(map(tuple, moves)),
@@ -183,6 +184,29 @@ def build(ground: Ground) -> Network:
             for role in range(len(ground.roles))
         ),
     )
+    return replace(network, gates=tuple(_merged(network)))
+
+
+def _merged(network: Network) -> list[tuple[int, ...]]:
+    """The gates, with an AND that only one other AND reads merged into that one; nobody reads it any more then."""
+    outputs = [network.next.tolist(), [network.terminal], *(some.tolist() for some in network.legal)]
+    outputs += [[literal for _, literal in some] for some in (*network.goals, *network.sees)]
+    reads = Counter(literal >> 1 for some in (*outputs, *network.gates) for literal in some)
+    kept = {literal >> 1 for loop in network.loops for literal in loop.values}
+    loop_of = {gate: i for i, loop in enumerate(network.loops) for gate in range(loop.start, loop.end)}
+    gates: list[tuple[int, ...]] = []
+    for number, gate in enumerate(network.gates):
+        literals: list[int] = []
+        for literal in gate:
+            node = literal >> 1
+            inner = node - network.inputs
+            mergeable = inner >= 0 and not literal & 1 and reads[node] == 1 and node not in kept
+            if mergeable and loop_of.get(inner) == loop_of.get(number):
+                literals += gates[inner]
+            else:
+                literals.append(literal)
+        gates.append(tuple(sorted(set(literals))))
+    return gates
 
 
 def _by_text(pair: tuple[Fact, int]) -> str:

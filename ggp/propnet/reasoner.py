@@ -102,8 +102,8 @@ class PropnetReasoner:
     def sees(self, states: States, joint: npt.ArrayLike, role: int) -> list[tuple[Fact, ...]]:
         first = sum(len(some) for some in self.network.sees[:role])
         percepts = [percept for percept, _ in self.network.sees[role]]
-        literals = self.tape.sees[first : first + len(percepts)]
-        bits = self._after(states, np.arange(len(states)), joint, literals, deep=2)[1]
+        rows = self.tape.sees[first : first + len(percepts)]
+        bits = self._after(states, np.arange(len(states)), joint, rows, deep=2)[1]
         return [tuple(percepts[i] for i in np.flatnonzero(row)) for row in bits]
 
     def playouts(
@@ -135,8 +135,8 @@ class PropnetReasoner:
         parents, joint = np.empty(size, np.int64), np.empty((size, len(self.roles)), np.int64)
         if size:
             kernels.joint_moves(packed, live, t.first_move, parents, joint)
-        literals = np.append(t.goals[:, 2].astype(np.uint32), np.uint32(t.terminal))
-        children, bits = self._after(states, parents, joint, literals, deep=1)
+        rows = np.append(t.goals[:, 2].astype(np.uint32), np.uint32(t.terminal))
+        children, bits = self._after(states, parents, joint, rows, deep=1)
         return Children(parents, joint, children, bits[:, -1], self._highest(bits[:, :-1]))
 
     def keys(self, states: States) -> list[bytes]:
@@ -174,39 +174,39 @@ class PropnetReasoner:
 
     # The kernels
 
-    def _packed(self, states: States, literals: npt.NDArray[np.uint32]) -> Words:
-        """(n, words): the bits of the literals in each state."""
-        packed = np.zeros((len(states), max(1, -(-len(literals) // 64))), np.uint64)
+    def _packed(self, states: States, rows: npt.NDArray[np.uint32]) -> Words:
+        """(n, words): the bits of these rows of the tape in each state."""
+        packed = np.zeros((len(states), max(1, -(-len(rows) // 64))), np.uint64)
         if len(states):
             nothing = np.zeros((0, len(self.roles)), np.int64)
-            self._answer(states, np.arange(len(states)), nothing, literals, packed, packed, 0)
+            self._answer(states, np.arange(len(states)), nothing, rows, packed, packed, 0)
         return packed
 
-    def _bits(self, states: States, literals: npt.NDArray[np.uint32]) -> Bools:
-        return _unpacked(self._packed(states, literals), len(literals))
+    def _bits(self, states: States, rows: npt.NDArray[np.uint32]) -> Bools:
+        return _unpacked(self._packed(states, rows), len(rows))
 
     def _after(
         self,
         states: States,
         parents: Ints,
         joint: npt.ArrayLike,
-        literals: npt.NDArray[np.uint32] = np.zeros(0, np.uint32),  # noqa: B008 (never written to)
+        rows: npt.NDArray[np.uint32] = np.zeros(0, np.uint32),  # noqa: B008 (never written to)
         deep: int = 0,
     ) -> tuple[States, Bools]:
-        """The states after the moves, and the literals' bits there (`deep` 1) or while they are played (2)."""
+        """The states after the moves, and those rows' bits there (`deep` 1) or while they are played (2)."""
         moves = np.ascontiguousarray(joint, np.int64).reshape(-1, len(self.roles))
         children = np.zeros((len(parents), self._columns), np.uint64)
-        packed = np.zeros((len(parents), max(1, -(-len(literals) // 64))), np.uint64)
+        packed = np.zeros((len(parents), max(1, -(-len(rows) // 64))), np.uint64)
         if len(parents):
-            self._answer(states, parents, moves, literals, packed, children, deep)
-        return children, _unpacked(packed, len(literals))
+            self._answer(states, parents, moves, rows, packed, children, deep)
+        return children, _unpacked(packed, len(rows))
 
     def _answer(
-        self, states: States, parents: Ints, joint: Ints, literals: Any, packed: Words, children: Words, deep: int
+        self, states: States, parents: Ints, joint: Ints, rows: Any, packed: Words, children: Words, deep: int
     ) -> None:
         w, t = self._workspace, self.tape
         kernels.answer(
-            w.values, t.program, t.inputs, t.phases, t.next, t.first_move, w.later, states, parents, joint, literals,
+            w.values, t.program, t.inputs, t.phases, t.next, t.first_move, w.later, states, parents, joint, rows,
             packed, children, deep,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A network laid out for the kernels: gates sorted by phase, level and arity, so that evaluation is a few long loops.
+"""A network laid out for the kernels: gates sorted by phase, level and shape, so that evaluation is a few long loops.
 
 Phases are what different questions need: `STATE` (all that depends on the state alone: legal, terminal, and what next
 needs of it), `GOAL` (only goals need it), `NEXT` (depends on moves too), `SEES` (only percepts need it).
@@ -6,8 +6,8 @@ needs of it), `GOAL` (only goals need it), `NEXT` (depends on moves too), `SEES`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -23,21 +23,23 @@ RUN, LOOP, REPEAT = range(3)  # operations
 class Tape:
     """What the kernels read. A row is a node; rows are 0 (true), facts, moves of each role, loop variables, gates.
 
-    `program` rows are (operation, …): (RUN, arity, first row, gates, offset in `inputs`), (LOOP, variables, offset of
-    pairs variable, value in `inputs`, …) which sets them to false, and (REPEAT, variables, offset, index of the
-    operation to go back to). `phases[p] : phases[p + 1]` are the operations of phase p.
+    `program` rows are (operation, …). (RUN, p, n, inverted, first row, gates, offset): each gate of a run is the AND of
+    its first p rows in `inputs` and of the complements of the next n; `inverted` ones are stored as their complement.
+    (LOOP, variables, offset of pairs row, literal in `inputs`, …) sets the rows to false, and (REPEAT, variables,
+    offset, index of the operation to go back to, …) to the literals. `phases[p] : phases[p + 1]` are the operations of
+    phase p. Answers are read off rows as they are, never complemented.
     """
 
     rows: int
-    program: npt.NDArray[np.int64]  # (operations, 5)
+    program: npt.NDArray[np.int64]  # (operations, 7)
     inputs: npt.NDArray[np.uint32]
     phases: npt.NDArray[np.int64]  # (5,)
-    next: npt.NDArray[np.uint32]  # (facts,) literals
-    legal: npt.NDArray[np.uint32]  # (moves of all roles,) literals
+    next: npt.NDArray[np.uint32]  # (facts,) rows
+    legal: npt.NDArray[np.uint32]  # (moves of all roles,) rows
     first_move: npt.NDArray[np.int64]  # (roles + 1,) where the moves of a role begin in `legal`
-    terminal: int
-    goals: npt.NDArray[np.int64]  # (goals, 3): role, value, literal
-    sees: npt.NDArray[np.uint32]  # literals, in the order of the network
+    terminal: int  # row
+    goals: npt.NDArray[np.int64]  # (goals, 3): role, value, row
+    sees: npt.NDArray[np.uint32]  # rows, in the order of the network
     init: npt.NDArray[np.bool_]  # (facts,)
 
     @property
@@ -52,24 +54,24 @@ class _Unit:
     gates: list[int]
     loop: Loop | None
     level: int = 0
-    phase: int = SEES
+    phase: int = -1
 
 
 def tape(network: Network) -> Tape:
+    network, inverted = _uncomplemented(network)
     units = _units(network)
     unit_of = {gate: unit for unit in units for gate in unit.gates}
     for unit in units:
         if unit.loop:
             unit_of.update({v - network.inputs: unit for v in unit.loop.variables})
     _set_phases(network, units, unit_of)
-    needed = [unit for unit in units if unit.phase >= 0]
-    order = _ordered(network, needed)
-
+    order = _ordered(network, [unit for unit in units if unit.phase >= 0], inverted)
     row = {gate: network.inputs + i for i, gate in enumerate(g for unit in order for g in unit.gates)}
 
     def moved(literal: int) -> int:
-        node = literal >> 1
-        return literal if node < network.inputs else 2 * row[node - network.inputs] + (literal & 1)
+        """The literal over rows; what is stored inverted is complemented once more."""
+        gate = (literal >> 1) - network.inputs
+        return literal if gate < 0 else (2 * row[gate] + (literal & 1)) ^ (gate in inverted)
 
     program: list[tuple[int, ...]] = []
     inputs: list[int] = []
@@ -81,31 +83,83 @@ def tape(network: Network) -> Tape:
                 at = len(inputs)
                 for variable, value in zip(loop.variables, loop.values, strict=True):
                     inputs += (variable, moved(value))
-                program.append((LOOP, len(loop.variables), at, 0, 0))
+                program.append((LOOP, len(loop.variables), at, 0, 0, 0, 0))
             back = len(program)
-            for arity, run in groupby(gates, key=lambda gate: len(network.gates[gate])):
+            for shape, run in groupby(gates, key=lambda gate: _shape(network, inverted, gate)):
                 members = list(run)
-                program.append((RUN, arity, row[members[0]], len(members), len(inputs)))
-                inputs += [moved(literal) for gate in members for literal in network.gates[gate]]
+                program.append((RUN, *shape, row[members[0]], len(members), len(inputs)))
+                for gate in members:
+                    literals = sorted(map(moved, network.gates[gate]), key=lambda x: (x & 1, x))
+                    inputs += [literal >> 1 for literal in literals]
             if loop:
-                program.append((REPEAT, len(loop.variables), at, back, 0))
+                program.append((REPEAT, len(loop.variables), at, back, 0, 0, 0))
         phases.append(len(program))
     moves = [literal for some in network.legal for literal in some.tolist()]
     return Tape(
         rows=network.inputs + len(row),
-        program=np.array(program, np.int64).reshape(-1, 5),
+        program=np.array(program, np.int64).reshape(-1, 7),
         inputs=np.array(inputs, np.uint32),
         phases=np.array(phases, np.int64),
-        next=np.array([moved(x) for x in network.next.tolist()], np.uint32),
-        legal=np.array([moved(x) for x in moves], np.uint32),
+        next=np.array([moved(x) >> 1 for x in network.next.tolist()], np.uint32),
+        legal=np.array([moved(x) >> 1 for x in moves], np.uint32),
         first_move=np.cumsum([0, *map(len, network.moves)]).astype(np.int64),
-        terminal=moved(network.terminal),
+        terminal=moved(network.terminal) >> 1,
         goals=np.array(
-            [(role, value, moved(x)) for role, some in enumerate(network.goals) for value, x in some], np.int64
+            [(role, value, moved(x) >> 1) for role, some in enumerate(network.goals) for value, x in some], np.int64
         ).reshape(-1, 3),
-        sees=np.array([moved(x) for some in network.sees for _, x in some], np.uint32),
+        sees=np.array([moved(x) >> 1 for some in network.sees for _, x in some], np.uint32),
         init=network.init,
     )
+
+
+def _shape(network: Network, inverted: Collection[int], gate: int) -> tuple[int, int, int]:
+    """How many rows a gate reads as they are and how many complemented, and whether it is stored inverted."""
+    complemented = sum(
+        (literal & 1) ^ ((literal >> 1) - network.inputs in inverted) for literal in network.gates[gate]
+    )
+    return len(network.gates[gate]) - complemented, complemented, int(gate in inverted)
+
+
+def _uncomplemented(network: Network) -> tuple[Network, set[int]]:
+    """The network with all answers read uncomplemented, and the gates that are to be stored inverted for that.
+
+    Where a node is an answer both ways, or is no gate, a gate that negates it is added.
+    """
+    plain = {x >> 1 for x in _answers(network) if not x & 1}
+    inverted: set[int] = set()
+    negated: dict[int, int] = {}  # complemented literal → its gate
+    gates = list(network.gates)
+    for x in _answers(network):
+        if x & 1 and x not in negated:
+            if x >> 1 >= network.inputs and x >> 1 not in plain:
+                inverted.add((x >> 1) - network.inputs)
+            else:
+                negated[x] = 2 * (network.inputs + len(gates))
+                gates.append((x,))
+
+    def of(x: int) -> int:
+        return negated.get(x, x)
+
+    changed = replace(
+        network,
+        gates=tuple(gates),
+        next=np.array([of(x) for x in network.next.tolist()], np.int32),
+        legal=tuple(np.array([of(x) for x in some.tolist()], np.int32) for some in network.legal),
+        terminal=of(network.terminal),
+        goals=tuple(tuple((value, of(x)) for value, x in some) for some in network.goals),
+        sees=tuple(tuple((percept, of(x)) for percept, x in some) for some in network.sees),
+    )
+    return changed, inverted
+
+
+def _answers(network: Network) -> Iterator[int]:
+    """All literals that are read from outside."""
+    yield from network.next.tolist()
+    for some in network.legal:
+        yield from some.tolist()
+    yield network.terminal
+    for pairs in (*network.goals, *network.sees):
+        yield from (literal for _, literal in pairs)
 
 
 def _units(network: Network) -> list[_Unit]:
@@ -154,8 +208,6 @@ def _set_phases(network: Network, units: list[_Unit], unit_of: dict[int, _Unit])
                 unit.phase = phase
                 todo += _reads(network, unit)
 
-    for unit in units:
-        unit.phase = -1
     mark((x for some in network.sees for _, x in some), SEES, SEES)
     mark((x for some in network.goals for _, x in some), GOAL, SEES)
     mark(network.next.tolist(), STATE, NEXT)
@@ -163,8 +215,8 @@ def _set_phases(network: Network, units: list[_Unit], unit_of: dict[int, _Unit])
     mark([network.terminal], STATE, NEXT)
 
 
-def _ordered(network: Network, units: list[_Unit]) -> list[_Unit]:
-    """By phase, level and arity."""
+def _ordered(network: Network, units: list[_Unit], inverted: Collection[int]) -> list[_Unit]:
+    """By phase, level and shape; within these by what they read, so that neighbours read neighbours."""
     level_of: dict[int, int] = {}
     for unit in units:
         unit.level = 1 + max((level_of.get(node, 0) for node in _reads(network, unit)), default=0)
@@ -172,5 +224,20 @@ def _ordered(network: Network, units: list[_Unit]) -> list[_Unit]:
             level_of[network.inputs + gate] = unit.level
         if unit.loop:
             level_of.update(dict.fromkeys(unit.loop.variables, unit.level))
-    arity = [len(gate) for gate in network.gates]
-    return sorted(units, key=lambda u: (u.phase, u.level, u.loop is not None, arity[u.gates[0]] if u.gates else 0))
+    row: dict[int, int] = {}
+    order: list[_Unit] = []
+    units = sorted(units, key=lambda u: (u.phase, u.level))
+    for _, same in groupby(units, key=lambda u: (u.phase, u.level)):
+        some = sorted(
+            same,
+            key=lambda u: (
+                u.loop is not None,
+                _shape(network, inverted, u.gates[0]) if u.gates else (),
+                sorted(row.get(node, node) for node in _reads(network, u)),
+            ),
+        )
+        for unit in some:
+            for gate in unit.gates:
+                row[network.inputs + gate] = network.inputs + len(row)
+        order += some
+    return order

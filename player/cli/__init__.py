@@ -52,11 +52,13 @@ class Commands(click.Group):
         try:
             code = super().main(args, prog_name or "ggp", complete_var, standalone_mode=False, **extra)
         except click.ClickException as error:
-            _fail(error.format_message())
+            _fail(" ".join(error.format_message().split()))
         except GGPError as error:
             _fail(_one_line(error))
         except OSError as error:
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except MemoryError:
+            _fail("this is too large for the memory of the machine")
         except (click.Abort, KeyboardInterrupt):
             click.echo("ggp: stopped", err=True)
             sys.exit(130)

@@ -28,7 +28,7 @@ from player.cli.options import (
 if TYPE_CHECKING:
     from ggp.game import Game
 
-PACKAGES = ("click", "numpy", "pyswip", "rich")
+PACKAGES = ("click", "clingo", "numba", "numpy", "pyswip", "rich")
 Check = tuple[str, bool, str]  # what, whether it works, what was found
 
 

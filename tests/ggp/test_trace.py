@@ -17,7 +17,7 @@ SHARED = Path(__file__).parents[3] / "shared"
 
 
 def traced(game: Game, **options: Any) -> list[dict[str, Any]]:
-    return list(trace(game, game.reasoner(), **({"seed": 1, "playouts": 1, "max_steps": 60} | options)))
+    return list(trace(game, game.reasoner("prolog"), **({"seed": 1, "playouts": 1, "max_steps": 60} | options)))
 
 
 def test_a_trace_has_a_header_and_every_state() -> None:

@@ -82,6 +82,7 @@ def test_bad_input_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     broken.write_text(BROKEN)
     assert failure("dance") == "ggp: No such command 'dance'."
     assert failure("show") == "ggp: Missing argument 'GAME'."
+    assert failure("completion") == "ggp: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
     assert failure("show", "--sideways", "nim") == "ggp: No such option '--sideways'."
     assert failure("show", "chess960") == "ggp: chess960: neither a bundled game (see `ggp games`) nor a file"
     assert failure("show", str(broken)) == (
@@ -98,7 +99,7 @@ def test_bad_input_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
         ("--time-limit", "nan", "'nan', expected seconds"),
         ("--memory-limit", "much", "'much', expected a size such as 500M or 4G"),
         ("--memory-limit", "0G", "'0G', expected a size such as 500M or 4G"),
-        ("--engine", "steam", "'steam', expected one of auto, prolog"),
+        ("--engine", "steam", "'steam', expected one of auto, propnet, prolog"),
     ],
 )
 def test_bad_options(option: str, value: str, message: str) -> None:
@@ -116,6 +117,20 @@ def test_a_game_that_does_not_answer_in_time_is_one_line(tmp_path: Path) -> None
         "(role a) (init (p z)) (<= (q (s ?x)) (q ?x)) (q z) (<= (legal a ?x) (q ?x)) (<= terminal (q b))"
     )
     assert failure("show", str(endless), "--time-limit", "1").startswith("ggp: ")
+
+
+def test_a_game_may_come_through_a_pipe() -> None:
+    command = f"{sys.executable} -c 'from player.cli import main; main()' show /dev/stdin"
+    done = subprocess.run(command, shell=True, input=bundle.text("nim"), capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("Nim (first, second)\n")
+
+
+def test_what_does_not_fit_into_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(path: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ggp.game.load", too_much)
+    assert failure("show", "huge.kif") == "ggp: this is too large for the memory of the machine"
 
 
 def test_nobody_reads_on() -> None:
@@ -139,7 +154,7 @@ def test_completion_knows_commands_games_players_and_engines() -> None:
     assert "tic_tac_toe" in completed("show", last="tic")
     assert completed("show", last="./some") == ["./some"]
     assert completed("match", "nim", "--players", last="random,le") == ["random,legal"]
-    assert completed("trace", "nim", "--engine", last="pro") == ["prolog"]
+    assert completed("trace", "nim", "--engine", last="pro") == ["propnet", "prolog"]
 
 
 def test_completion_answers_the_shell() -> None:
@@ -441,7 +456,7 @@ def test_bench() -> None:
     found = figures("bench", "tic_tac_toe", "--engine", "prolog", "--seconds", "0.2")
     assert {*found} >= {"states_per_s", "playouts_per_s", "compile_s", "engine"}
     assert found["states_per_s"] > 0
-    text = output("bench", "nim", "--seconds", "0.1", "--seed", "1")
+    text = output("bench", "nim", "--engine", "prolog", "--seconds", "0.1", "--seed", "1")
     assert text.startswith("nim, engine prolog: ready in ")
     assert " states/s, " in text
     assert text.endswith(" steps, seed 1\n")
