@@ -19,7 +19,7 @@ from time import monotonic
 
 import numpy as np
 
-from ggp.errors import MemoryLimit, TimeLimit
+from ggp.errors import EngineMissing, MemoryLimit, ReasonerError, TimeLimit
 from ggp.game import Game
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, NO_GOAL, Bools, Ints, Reasoner
 from ggp.validate import Finding, Report, error, note, report, shown, warning
@@ -43,19 +43,31 @@ def playability(
     >>> print(*playability(game, rng=np.random.default_rng(1)).errors)
     robot.kif:1:1: playout 1, step 0: robot has no legal move in on
     """
-    watch = _Watch(game, playouts, game.reasoner("prolog", time_limit=time_limit, memory_limit=memory_limit))
+    prolog = game.reasoner("prolog", time_limit=time_limit, memory_limit=memory_limit)  # ready at once for any rules
+    try:
+        return _watched(_Watch(game, playouts, prolog), rng, max_steps, time_limit)
+    except EngineMissing as missing:  # found out before anything was played
+        try:
+            compiled = game.reasoner("propnet", time_limit=time_limit, memory_limit=memory_limit)
+        except ReasonerError:
+            raise missing from None
+        return _watched(_Watch(game, playouts, compiled), rng, max_steps, time_limit)
+
+
+def _watched(watch: _Watch, rng: np.random.Generator, max_steps: int, time_limit: float) -> Report:
     try:
         watch.play(rng, max_steps, time_limit)
     except (TimeLimit, MemoryLimit) as failure:
         watch.tell(error, "no answer", f"step {watch.step}: {failure}")
     watch.conclude()
-    return report(game.rulesheet.source, watch.findings.values())
+    return report(watch.source, watch.findings.values())
 
 
 class _Watch:
     """Playouts in step with each other, and what was seen in them. Rows are those that are still under way."""
 
     def __init__(self, game: Game, playouts: int, reasoner: Reasoner) -> None:
+        self.source = game.rulesheet.source
         self.reasoner = reasoner
         self.players = {i: role for i, role in enumerate(game.roles) if i != game.chance}
         self.plays = np.array([i in self.players for i in range(len(game.roles))])

@@ -58,23 +58,22 @@ def _measured(
     on_window: Callable[[float], None],
     clock: Clock,
 ) -> Speed:
-    start = reasoner.initial()
-    reasoner.terminal(start)
+    reasoner.terminal(reasoner.initial())
     compiled = clock()
     batch, playouts, steps, windows = 1, 0, 0, 0
     best = (0.0, 0.0)
     while windows == 0 or clock() - compiled < seconds:
         since = clock()
-        played = reasoner.playouts(start, batch, rng).steps
+        states, games = reasoner.bulk(batch, rng)
         taken = max(clock() - since, 1e-9)
-        playouts, steps = playouts + batch, steps + int(played.sum())
+        playouts, steps = playouts + games, steps + states
         if taken < seconds / WINDOWS / 2 and clock() - compiled + taken < seconds:
             batch *= 2  # too short to time
         else:
             windows += 1
-            best = max(best, (int(played.sum()) / taken, batch / taken))
+            best = max(best, (states / taken, games / taken))
         on_window(min(1.0, (clock() - compiled) / seconds))
-    return Speed(reasoner.engine, *best, compiled - begun, steps / playouts, playouts, windows)
+    return Speed(reasoner.engine, *best, compiled - begun, steps / max(playouts, 1), playouts, windows)
 
 
 @dataclass(frozen=True)

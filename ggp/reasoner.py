@@ -134,6 +134,14 @@ class Reasoner(Protocol):
         """
         ...
 
+    def bulk(self, size: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Random play from the initial state as fast as the engine can: how many states and finished games it was.
+
+        `size` is how much of it, in what the engine does at once: games, or steps of 512 games that start anew as they
+        end. For benchmarks; games that are still going when it stops are not counted.
+        """
+        ...
+
     def expand(self, states: States) -> Children: ...
     def keys(self, states: States) -> list[bytes]:
         """Compact hashable keys, equal exactly where the states are equal; only for this reasoner."""

@@ -229,6 +229,9 @@ class PrologReasoner:
         ]
         return f"[{','.join(pairs)}]"
 
+    def bulk(self, size: int, rng: np.random.Generator) -> tuple[int, int]:
+        return int(self.playouts(self.initial(), size, rng).steps.sum()), size
+
     def expand(self, states: States) -> Children:
         return expand(self, states)
 

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ggp.errors import GdlError, MemoryLimit, ReasonerError, TimeLimit
+from ggp.errors import GdlError, GGPError, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
+from ggp.propnet.decompose import decompose
 from ggp.propnet.flatten import atom_of, bound_by, flatten, is_connective
 from ggp.terms import Compound, Fact, Move, Rule, Symbol, Term, Variable, variables, written_in_parentheses
 
@@ -41,6 +42,7 @@ with contextlib.suppress(OSError, AttributeError):  # one system call a token ot
     ctypes.CDLL("libstdc++.so.6")._ZNSt8ios_base15sync_with_stdioEb(ctypes.c_bool(False))
 sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
 """
+PATIENCE_SECONDS, PATIENCE = 0.2, 1.0  # for the second answer: at least this long, or as long as the first one took
 MAX_FOLDS = 20  # rounds; what is left then is right, but could be smaller
 INTEGER = re.compile(r"[+-]?[0-9]+")
 OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
@@ -78,12 +80,12 @@ def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, me
     (['(s 1)', '(s 2)'], ['(go 1)', '(go 2)'], None)
     """
     deadline = time.monotonic() + time_limit
-    limits = _Limits(deadline, time_limit, memory_limit)
-    flat = prepared(rules, roles)
+    plain = prepared(rules, roles)
     names = _Names(written_in_parentheses(rules))
-    with _Process(names.program(flat), limits) as process:
-        text = process.answer()
-    return _read(text, names, tuple(roles))
+    programs = dict.fromkeys(names.program(version) for version in (plain, decomposed(plain)))
+    texts = _race(list(programs), _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit))
+    answers = [_Answer(text) for text in texts]
+    return min(answers, key=lambda answer: len(answer.rules.literals)).ground(names, tuple(roles))
 
 
 # From rules to the grounder's language
@@ -107,6 +109,11 @@ def prepared(rules: Sequence[Rule], roles: Sequence[str]) -> list[Rule]:
     return before_the_game(found)
 
 
+def decomposed(rules: list[Rule]) -> list[Rule]:
+    dynamic = dynamic_relations(rules)
+    return decompose(rules, {relation(rule.head) for rule in rules} - dynamic)
+
+
 def needed(rules: Iterable[Rule], roots: Iterable[Relation]) -> list[Rule]:
     """The rules of the relations that the roots depend on."""
     definitions: dict[Relation, list[Rule]] = defaultdict(list)
@@ -126,16 +133,7 @@ def needed(rules: Iterable[Rule], roots: Iterable[Relation]) -> list[Rule]:
 
 def before_the_game(rules: list[Rule]) -> list[Rule]:
     """`rules`, where what `init` asks for is asked before there is any state: of relations of its own if need be."""
-    dynamic = set(INPUTS)
-    users: dict[Relation, set[Relation]] = defaultdict(set)
-    for rule in rules:
-        for literal in rule.body:
-            users[relation(atom_of(literal))].add(relation(rule.head))
-    todo = list(dynamic)
-    while todo:
-        fresh = users[todo.pop()] - dynamic
-        dynamic |= fresh
-        todo += fresh
+    dynamic = dynamic_relations(rules)
     if ("init", 1) not in dynamic:
         return rules
 
@@ -155,6 +153,21 @@ def before_the_game(rules: list[Rule]) -> list[Rule]:
             copies.append(Rule(head, tuple(map(renamed, rule.body))))
     rest = [rule for rule in rules if relation(rule.head) != ("init", 1)]
     return rest + needed(copies, [("init", 1)])
+
+
+def dynamic_relations(rules: Iterable[Rule]) -> set[Relation]:
+    """What depends on the state or the moves."""
+    users: dict[Relation, set[Relation]] = defaultdict(set)
+    for rule in rules:
+        for literal in rule.body:
+            users[relation(atom_of(literal))].add(relation(rule.head))
+    found = set(INPUTS)
+    todo = list(found)
+    while todo:
+        fresh = users[todo.pop()] - found
+        found |= fresh
+        todo += fresh
+    return found
 
 
 class _Names:
@@ -235,13 +248,14 @@ class _Names:
 class _Limits:
     deadline: float  # on the monotonic clock
     seconds: float
-    memory: int  # bytes
+    memory: int  # bytes for one process
+    whole: int  # bytes for all
 
     def over_time(self) -> TimeLimit:
         return TimeLimit(f"the rules were not ground within {self.seconds:g} s")
 
     def over_memory(self) -> MemoryLimit:
-        return MemoryLimit(f"grounding the rules needs more than the memory limit of {self.memory / 1e9:.1f} GB")
+        return MemoryLimit(f"grounding the rules needs more than the memory limit of {self.whole / 1e9:.1f} GB")
 
 
 class _Process:
@@ -249,7 +263,8 @@ class _Process:
 
     def __init__(self, program: str, limits: _Limits) -> None:
         self.limits = limits
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self.text = bytearray()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         with tempfile.TemporaryFile() as source:
             source.write(program.encode())
             source.seek(0)
@@ -260,47 +275,73 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=self.errors,
             )
+        assert self.process.stdout is not None
+        self.pipe = self.process.stdout
 
-    def __enter__(self) -> _Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         self.process.kill()
         self.process.wait()
         self.errors.close()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.pipe.close()
 
-    def answer(self) -> bytes:
-        assert self.process.stdout is not None
-        found = bytearray()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            while True:
-                left = self.limits.deadline - time.monotonic()
-                if left <= 0 or not selector.select(left):
-                    raise self.limits.over_time()
-                piece = os.read(self.process.stdout.fileno(), 1 << 20)
-                if not piece:
-                    break
-                found += piece
-                if len(found) > self.limits.memory // 4:  # as numbers it needs about three times as much
-                    raise self.limits.over_memory()
-        self.check(found)
-        return bytes(found)
+    def read(self) -> bool:
+        """Takes what has been written; whether that was all of it. Raises what went wrong, if anything did."""
+        piece = os.read(self.pipe.fileno(), 1 << 20)
+        self.text += piece
+        if len(self.text) > self.limits.memory // 4:  # as numbers it needs about three times as much
+            raise self.limits.over_memory()
+        if not piece and not self.text.endswith(b"\n0\n"):
+            raise self.problem()
+        return not piece
 
-    def check(self, found: bytearray) -> None:
-        """Raises what went wrong, if anything did."""
-        if found.endswith(b"\n0\n"):
-            return
+    def problem(self) -> GGPError:
         code = self.process.wait()
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace")
         if "unsafe" in said:
-            raise GdlError("a rule is unsafe: a variable in its head is bound by nothing in its body")
+            return GdlError("a rule is unsafe: a variable in its head is bound by nothing in its body")
         if code < 0 or "alloc" in said or "MemoryError" in said:
-            raise self.limits.over_memory()
-        raise ReasonerError(f"the grounder failed (exit code {code}): {said.strip()[-500:]}")
+            return self.limits.over_memory()
+        return ReasonerError(f"the grounder failed (exit code {code}): {said.strip()[-500:]}")
+
+
+def _race(programs: Sequence[str], limits: _Limits) -> list[bytearray]:
+    """The answers to programs that mean the same; at least one. Those that come late or get longer are left out."""
+    begin = time.monotonic()
+    deadline = limits.deadline
+    processes = [_Process(program, limits) for program in programs]
+    done: list[bytearray] = []
+    problem: GGPError = limits.over_time()
+    try:
+        with selectors.DefaultSelector() as selector:
+            for process in processes:
+                selector.register(process.pipe, selectors.EVENT_READ, process)
+            while selector.get_map():
+                ready = selector.select(max(deadline - time.monotonic(), 0))
+                if not ready:
+                    break
+                for key, _ in ready:
+                    process = key.data
+                    try:
+                        finished = process.read()
+                    except GGPError as error:
+                        problem = error
+                        selector.unregister(process.pipe)
+                        process.end()
+                        continue
+                    if finished:
+                        done.append(process.text)
+                        patience = max(PATIENCE_SECONDS, PATIENCE * (time.monotonic() - begin))
+                        deadline = min(deadline, time.monotonic() + patience)
+                    if finished or (done and len(process.text) > min(map(len, done))):
+                        selector.unregister(process.pipe)
+                        process.end()
+    finally:
+        for process in processes:
+            process.end()
+    if not done:
+        raise problem
+    return done
 
 
 # From aspif to arrays
@@ -322,7 +363,7 @@ class _Rules:
         return _Rules(self.heads[rules], sizes[rules], self.literals[literals])
 
 
-def _aspif(text: bytes) -> _Rules:
+def _aspif(text: bytearray) -> _Rules:
     """The rules of lines such as `1 0 1 HEAD 0 COUNT LITERAL…`; choices (`1 1 …`) are left out."""
     numbers = np.fromstring(text.decode(), np.int32, sep=" ")
     raw = np.frombuffer(text, np.uint8)
@@ -355,53 +396,59 @@ def _folded(rules: _Rules, inputs: Iterable[int], count: int) -> tuple[_Rules, n
     return rules, true
 
 
-def _read(text: bytes, names: _Names, roles: tuple[str, ...]) -> Ground:
-    begin = text.index(b"\n") + 1
-    end = text.find(b"\n4 ", begin - 1) + 1 or len(text) - 2
-    shown: dict[str, dict[tuple[Fact, ...], int]] = {name: {} for name, _ in SHOWN}
-    for line in text[end:-3].decode().split("\n"):
-        if line:
+class _Answer:
+    """What one run of the grounder wrote."""
+
+    def __init__(self, text: bytearray) -> None:
+        begin = text.index(b"\n") + 1
+        end = text.find(b"\n4 ", begin - 1) + 1 or len(text) - 2
+        self.rules = _aspif(text[begin:end])
+        self.shown = text[end:-3].decode().split("\n") if end < len(text) - 3 else []
+
+    def ground(self, names: _Names, roles: tuple[str, ...]) -> Ground:
+        shown: dict[str, dict[tuple[Fact, ...], int]] = {name: {} for name, _ in SHOWN}
+        for line in self.shown:
             _, _, symbol, size, *condition = line.split(" ")
             assert int(size) == len(condition) <= 1
             shown[symbol.partition("(")[0]][names.parsed(symbol)] = int(condition[0]) if condition else 0
-    rules = _aspif(text[begin:end])
-    inputs = [number for name in ("true", "does") for number in shown[name].values()]
-    atoms = [number for group in shown.values() for number in group.values()]
-    count = 1 + max(int(np.abs(rules.literals).max(initial=0)), int(rules.heads.max(initial=0)), *atoms, 0)
-    rules, facts = _folded(rules, inputs, count)
+        inputs = [number for name in ("true", "does") for number in shown[name].values()]
+        atoms = [number for group in shown.values() for number in group.values()]
+        rules = self.rules
+        count = 1 + max(int(np.abs(rules.literals).max(initial=0)), int(rules.heads.max(initial=0)), *atoms, 0)
+        rules, facts = _folded(rules, inputs, count)
 
-    used = np.zeros(count, np.bool_)
-    used[rules.heads] = True
-    used[inputs] = True
-    used[0] = False
-    number = np.cumsum(used, dtype=np.int32)
-    number[~used] = -1  # never true
-    number[facts] = 0
-    number[0] = 0
-    answers = {
-        name: {args: int(number[atom]) for args, atom in group.items() if number[atom] >= 0}
-        for name, group in shown.items()
-    }
-    index = {parse_ground(role): i for i, role in enumerate(roles)}
+        used = np.zeros(count, np.bool_)
+        used[rules.heads] = True
+        used[inputs] = True
+        used[0] = False
+        number = np.cumsum(used, dtype=np.int32)
+        number[~used] = -1  # never true
+        number[facts] = 0
+        number[0] = 0
+        answers = {
+            name: {args: int(number[atom]) for args, atom in group.items() if number[atom] >= 0}
+            for name, group in shown.items()
+        }
+        index = {parse_ground(role): i for i, role in enumerate(roles)}
 
-    def of_roles(name: str) -> dict[tuple[int, Fact], int]:
-        return {(index[role], term): atom for (role, term), atom in answers[name].items() if role in index}
+        def of_roles(name: str) -> dict[tuple[int, Fact], int]:
+            return {(index[role], term): atom for (role, term), atom in answers[name].items() if role in index}
 
-    return Ground(
-        roles=roles,
-        init=frozenset(fact for (fact,) in answers["init"]),
-        true={fact: atom for (fact,), atom in answers["true"].items()},
-        does=of_roles("does"),
-        legal=of_roles("legal"),
-        next={fact: atom for (fact,), atom in answers["next"].items()},
-        terminal=answers["terminal"].get(()),
-        goal={
-            (role, int(value.name)): atom
-            for (role, value), atom in of_roles("goal").items()
-            if isinstance(value, Symbol) and INTEGER.fullmatch(value.name)
-        },
-        sees=of_roles("sees"),
-        heads=number[rules.heads],
-        starts=np.concatenate(([0], np.cumsum(rules.sizes))),
-        literals=np.sign(rules.literals) * number[np.abs(rules.literals)],
-    )
+        return Ground(
+            roles=roles,
+            init=frozenset(fact for (fact,) in answers["init"]),
+            true={fact: atom for (fact,), atom in answers["true"].items()},
+            does=of_roles("does"),
+            legal=of_roles("legal"),
+            next={fact: atom for (fact,), atom in answers["next"].items()},
+            terminal=answers["terminal"].get(()),
+            goal={
+                (role, int(value.name)): atom
+                for (role, value), atom in of_roles("goal").items()
+                if isinstance(value, Symbol) and INTEGER.fullmatch(value.name)
+            },
+            sees=of_roles("sees"),
+            heads=number[rules.heads],
+            starts=np.concatenate(([0], np.cumsum(rules.sizes))),
+            literals=np.sign(rules.literals) * number[np.abs(rules.literals)],
+        )

@@ -1,8 +1,9 @@
 """The bit-parallel kernels: 512 states in one pass over the tape.
 
-A row of `values` is one node for 512 lanes: eight 64-bit words, one vector register where the machine has them. NumPy-style
-loops over eight words are not turned into such instructions (the compiler cannot know that rows do not overlap), so rows
-are loaded and stored by four intrinsics; LLVM splits them on smaller machines. Everything releases the GIL and is cached.
+A row of `values` is one node for 512 lanes: eight 64-bit words, one vector register where the machine has such. Plain
+loops over eight words are not turned into vector instructions (the compiler cannot know that rows do not overlap), so
+rows are values of a type of their own here, with a few intrinsics; LLVM splits them on smaller machines. Everything
+releases the GIL and is cached on disk.
 """
 
 from __future__ import annotations
@@ -233,11 +234,11 @@ def random_lanes(rng: Any) -> Any:
 def choose(values: Any, legal: Any, first: Any, end: Any, to: Any, rng: Any, scratch: Any, rounds: Any) -> Any:
     """Chooses a uniformly random legal move for each lane and sets the rows of the role's moves, from `to` on.
 
-    Everything works on bit slices: a number for every lane is a row for each of its bits. Moves are counted in blocks of
-    15, whose counts have four bits and stay in registers. Then a number below the total is drawn, as many bits as the
-    total has, and again where it came out too large, `rounds` times at most; the counts of the blocks are subtracted
-    from it until it would drop below zero, which tells the block, and in there the moves one by one. The answer are the
-    lanes that have a move; in the others no move is set.
+    Everything works on bit slices: a number for every lane is a row for each of its bits. Moves are counted in blocks
+    of 15, whose counts have four bits and stay in registers. Then a number below the total is drawn, as many bits as
+    the total has, and again where it came out too large, `rounds` times at most; the counts of the blocks are
+    subtracted from it until it would drop below zero, which tells the block, and in there the moves one by one. The
+    answer are the lanes that have a move; in the others no move is set.
     """
     zero, ones = fill(_ZERO), fill(~_ZERO)
     total, mask, draw, counts = _U(0), _U(BITS), _U(2 * BITS), _U(3 * BITS)  # where they are in `scratch`
@@ -542,7 +543,7 @@ def transpose(block: Any) -> None:
 
 @jit
 def unpack(values: Any, first_row: Any, packed: Any, which: Any) -> None:
-    """Puts packed states (512 at most: rows `which` of `packed`) into lanes, a row for each bit, from `first_row` on."""
+    """Puts packed states (at most 512: those of `which`) into lanes, a row for each bit, from `first_row` on."""
     block = np.empty(64, np.uint64)
     for word in range((len(which) + 63) // 64):
         some = min(64, len(which) - 64 * word)

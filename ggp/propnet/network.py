@@ -136,7 +136,7 @@ class Builder:
 
 
 def build(ground: Ground) -> Network:
-    """The network of a game. Legal, terminal and goals never depend on moves, even if the rules say so: they see none."""
+    """The network of a game. Legal, terminal and goals see no moves, even where the rules ask for them."""
     facts = tuple(sorted(ground.true, key=str))
     moves: list[list[Move]] = [[] for _ in ground.roles]
     for role, move in sorted(ground.legal, key=lambda pair: (pair[0], str(pair[1]))):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ggp.canonical import rule_hash
 from ggp.errors import GdlError
-from ggp.propnet import kernels
+from ggp.propnet import kernels, store
 from ggp.propnet.ground import ground
-from ggp.propnet.network import Network, build
-from ggp.propnet.tape import tape
+from ggp.propnet.network import build
+from ggp.propnet.tape import Tape, tape
 from ggp.reasoner import (
     DEFAULT_MAX_STEPS,
     DEFAULT_MEMORY_LIMIT,
@@ -29,6 +31,7 @@ from ggp.reasoner import (
 from ggp.terms import Fact, Rule
 
 Words = npt.NDArray[np.uint64]
+WORTH_KEEPING = 0.5  # seconds of compiling
 
 
 class _Workspace(threading.local):
@@ -39,8 +42,8 @@ class _Workspace(threading.local):
         moves, roles = len(tape.legal), len(reasoner.roles)
         self.values = kernels.rows(tape.rows)
         self.values[: kernels.WORDS] = ~np.uint64(0)  # node 0 is true
-        self.start = kernels.rows(tape.facts)
-        self.later = kernels.rows(max(tape.facts, 64))
+        self.start = kernels.rows(len(tape.facts))
+        self.later = kernels.rows(max(len(tape.facts), 64))
         self.scratch = kernels.rows(3 * kernels.BITS + 4 * (moves // kernels.BLOCK + roles + 1))
         self.rng = kernels.rows(4)
         self.sums = np.zeros((2, kernels.LANES))
@@ -51,17 +54,16 @@ class PropnetReasoner:
 
     engine = "propnet"
 
-    def __init__(self, network: Network) -> None:
-        self.network = network
-        self.tape = tape(network)
-        self.roles = network.roles
-        self.moves = tuple(MoveTable(role) for role in network.roles)
-        for table, moves in zip(self.moves, network.moves, strict=True):
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.roles = tape.roles
+        self.moves = tuple(MoveTable(role) for role in tape.roles)
+        for table, moves in zip(self.moves, tape.moves, strict=True):
             for move in moves:
                 table.add(move)
-        self._bit = {fact: i for i, fact in enumerate(network.facts)}
-        self._columns = max(1, -(-len(network.facts) // 64))
-        self._initial = self.encode([[fact for fact, on in zip(network.facts, network.init, strict=True) if on]])
+        self._bit = {fact: i for i, fact in enumerate(tape.facts)}
+        self._columns = max(1, -(-len(tape.facts) // 64))
+        self._initial = self.encode([[fact for fact, on in zip(tape.facts, tape.init, strict=True) if on]])
         self._workspace = _Workspace(self)
 
     @classmethod
@@ -73,8 +75,15 @@ class PropnetReasoner:
         time_limit: float = DEFAULT_TIME_LIMIT,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> PropnetReasoner:
-        """From rules to a reasoner, within these limits for grounding them."""
-        return cls(build(ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)))
+        """From rules to a reasoner, within these limits for grounding; what took long is kept for the next time."""
+        key = rule_hash(rules)
+        if (kept := store.find(key)) is not None:
+            return cls(kept)
+        began = time.monotonic()
+        compiled = tape(build(ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)))
+        if time.monotonic() - began > WORTH_KEEPING:
+            store.keep(key, compiled)
+        return cls(compiled)
 
     # The questions
 
@@ -100,8 +109,8 @@ class PropnetReasoner:
         return [tuple(mine[row, 1].tolist()) for row in bits]
 
     def sees(self, states: States, joint: npt.ArrayLike, role: int) -> list[tuple[Fact, ...]]:
-        first = sum(len(some) for some in self.network.sees[:role])
-        percepts = [percept for percept, _ in self.network.sees[role]]
+        first = sum(map(len, self.tape.percepts[:role]))
+        percepts = self.tape.percepts[role]
         rows = self.tape.sees[first : first + len(percepts)]
         bits = self._after(states, np.arange(len(states)), joint, rows, deep=2)[1]
         return [tuple(percepts[i] for i in np.flatnonzero(row)) for row in bits]
@@ -125,6 +134,17 @@ class PropnetReasoner:
             )  # fmt: skip
         return Playouts(goals.reshape(len(states), n, roles), steps.reshape(len(states), n))
 
+    def bulk(self, size: int, rng: np.random.Generator) -> tuple[int, int]:
+        w, t = self._seeded(rng), self.tape
+        kernels.unpack(w.start, 0, self.initial(kernels.LANES), np.arange(kernels.LANES))
+        w.values[kernels.WORDS : kernels.WORDS * (1 + len(t.facts))] = w.start
+        totals = np.zeros(2 + len(t.goals), np.int64)
+        kernels.bulk(
+            w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
+            w.rng, w.scratch, w.later, size, totals,
+        )  # fmt: skip
+        return int(totals[0]), int(totals[1])
+
     def expand(self, states: States) -> Children:
         t = self.tape
         asked = np.append(t.legal, np.uint32(t.terminal))
@@ -143,8 +163,8 @@ class PropnetReasoner:
         return [row.tobytes() for row in states]
 
     def facts(self, states: States) -> list[frozenset[Fact]]:
-        rows = _unpacked(states, len(self.network.facts))
-        return [frozenset(self.network.facts[i] for i in np.flatnonzero(row)) for row in rows]
+        rows = _unpacked(states, len(self.tape.facts))
+        return [frozenset(self.tape.facts[i] for i in np.flatnonzero(row)) for row in rows]
 
     def encode(self, facts: Iterable[Iterable[Fact]]) -> States:
         rows = [set(row) for row in facts]
@@ -159,18 +179,6 @@ class PropnetReasoner:
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def bulk(self, passes: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Random play from the initial state for so many passes of 512 lanes: (states, games) that were played."""
-        w, t = self._seeded(rng), self.tape
-        kernels.unpack(w.start, 0, self.initial(kernels.LANES), np.arange(kernels.LANES))
-        w.values[kernels.WORDS : kernels.WORDS * (1 + t.facts)] = w.start
-        totals = np.zeros(2 + len(t.goals), np.int64)
-        kernels.bulk(
-            w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
-            w.rng, w.scratch, w.later, passes, totals,
-        )  # fmt: skip
-        return int(totals[0]), int(totals[1])
 
     # The kernels
 

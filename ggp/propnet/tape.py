@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ggp.propnet.network import Loop, Network
+from ggp.terms import Fact, Move
 
 STATE, GOAL, NEXT, SEES = range(4)
 RUN, LOOP, REPEAT = range(3)  # operations
@@ -30,6 +31,10 @@ class Tape:
     phase p. Answers are read off rows as they are, never complemented.
     """
 
+    roles: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    moves: tuple[tuple[Move, ...], ...]  # per role
+    percepts: tuple[tuple[Fact, ...], ...]  # per role
     rows: int
     program: npt.NDArray[np.int64]  # (operations, 7)
     inputs: npt.NDArray[np.uint32]
@@ -39,12 +44,8 @@ class Tape:
     first_move: npt.NDArray[np.int64]  # (roles + 1,) where the moves of a role begin in `legal`
     terminal: int  # row
     goals: npt.NDArray[np.int64]  # (goals, 3): role, value, row
-    sees: npt.NDArray[np.uint32]  # rows, in the order of the network
+    sees: npt.NDArray[np.uint32]  # (percepts of all roles,) rows
     init: npt.NDArray[np.bool_]  # (facts,)
-
-    @property
-    def facts(self) -> int:
-        return len(self.next)
 
 
 @dataclass
@@ -96,6 +97,10 @@ def tape(network: Network) -> Tape:
         phases.append(len(program))
     moves = [literal for some in network.legal for literal in some.tolist()]
     return Tape(
+        roles=network.roles,
+        facts=network.facts,
+        moves=network.moves,
+        percepts=tuple(tuple(percept for percept, _ in some) for some in network.sees),
         rows=network.inputs + len(row),
         program=np.array(program, np.int64).reshape(-1, 7),
         inputs=np.array(inputs, np.uint32),
@@ -114,9 +119,7 @@ def tape(network: Network) -> Tape:
 
 def _shape(network: Network, inverted: Collection[int], gate: int) -> tuple[int, int, int]:
     """How many rows a gate reads as they are and how many complemented, and whether it is stored inverted."""
-    complemented = sum(
-        (literal & 1) ^ ((literal >> 1) - network.inputs in inverted) for literal in network.gates[gate]
-    )
+    complemented = sum((literal & 1) ^ ((literal >> 1) - network.inputs in inverted) for literal in network.gates[gate])
     return len(network.gates[gate]) - complemented, complemented, int(gate in inverted)
 
 

@@ -151,7 +151,7 @@ def _count(n: int, noun: str) -> str:
 def _checked(file: str, play: bool, playouts: int, seed: int, time_limit: float, memory_limit: int) -> Report:
     """What is wrong with one file: in its text and, if that is sound, in play."""
     from ggp import bundle
-    from ggp.errors import GdlError, GdlSyntaxError, Problem, ReasonerError
+    from ggp.errors import EngineMissing, GdlError, GdlSyntaxError, Problem, ReasonerError
     from ggp.game import Game
     from ggp.parser import load, parse
     from ggp.validate import Report
@@ -180,6 +180,8 @@ def _checked(file: str, play: bool, playouts: int, seed: int, time_limit: float,
                 time_limit=time_limit,
                 memory_limit=memory_limit,
             )
+    except EngineMissing:
+        raise  # not the fault of the rules
     except (GdlError, ReasonerError) as error:
         return Report((*report.errors, Problem(sheet.source.name, 1, 1, " ".join(str(error).split()))), report.warnings)
     return Report((*report.errors, *shown.errors), (*report.warnings, *shown.warnings), shown.notes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ggp.errors import EngineMissing
+from ggp.errors import EngineMissing, ReasonerError
 from ggp.game import Game
 from ggp.playability import playability
 from ggp.validate import Report
@@ -138,6 +138,24 @@ def test_rules_that_want_too_much_memory_are_an_error() -> None:
     many = f"{digits} (<= (legal white (dial {' '.join(names)})) {' '.join(f'(digit {name})' for name in names)})"
     (found,) = watched(COUNT + WON + many, memory_limit=100 << 20).errors
     assert found.message == "step 0: the rules need more than the memory limit of 0.1 GB"
+
+
+@pytest.fixture
+def without_prolog(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "LIBSWIPL_PATH", "SWI_HOME_DIR"):
+        monkeypatch.setenv(name, "/nonexistent")
+
+
+@pytest.mark.usefixtures("without_prolog")
+def test_the_compiled_engine_serves_where_prolog_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert notes(COUNT) == ["t.kif:1:1: white won none of 3 playouts, it had no goal"]
+
+    def refuse(*args: object, **options: object) -> None:
+        raise ReasonerError("too large")
+
+    monkeypatch.setattr("ggp.propnet.PropnetReasoner.compile", refuse)
+    with pytest.raises(EngineMissing, match="apt install swi-prolog-nox"):
+        notes(COUNT)
 
 
 def test_the_same_seed_finds_the_same() -> None:

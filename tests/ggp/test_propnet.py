@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from ggp.errors import GdlError, ReasonerError
+from ggp.errors import GdlError, ReasonerError, RecordError
 from ggp.game import Game, load
 from ggp.parser import parse_ground
-from ggp.propnet import PropnetReasoner, kernels
-from ggp.propnet.network import FALSE, TRUE, Builder
+from ggp.propnet import PropnetReasoner, kernels, store
+from ggp.propnet.ground import ground
+from ggp.propnet.network import FALSE, TRUE, Builder, build
+from ggp.propnet.tape import tape
 from ggp.reasoner import Reasoner
 from tests.ggp.oracle import Oracle
 
@@ -26,8 +32,7 @@ from tests.ggp.oracle import Oracle
 def test_the_kernels_agree_with_the_readable_network(name: str) -> None:
     game = load(name)
     reasoner = game.reasoner("propnet")
-    assert isinstance(reasoner, PropnetReasoner)
-    network = reasoner.network
+    network = build(ground(game.rules, game.roles, time_limit=60, memory_limit=1 << 30))
     rng = np.random.default_rng(2)
     states = reasoner.initial()
     for _ in range(12):
@@ -82,7 +87,7 @@ def bodies(draw: st.DrawFn, atoms: list[tuple[str, int]], negatable: list[tuple[
 
 @st.composite
 def rulesheets(draw: st.DrawFn) -> str:
-    """A small game: facts p/1 and q/2, static e/2 and d/1, recursive r/2 and u/1 without negation, simultaneous moves."""
+    """A small game: facts p/1 and q/2, static e/2 and d/1, recursive r/2 and u/1, simultaneous moves."""
     rules = ["(role a)", "(role b)", "(d 1)", "(d 2)", "(d 3)", "(init (p 1))", "(init (q 1 2))"]
     rules += draw(st.lists(st.sampled_from([f"(e {i} {j})" for i in "123" for j in "123"]), max_size=5, unique=True))
     rules += draw(st.lists(st.sampled_from([f"(init (q {i} {j}))" for i in "123" for j in "123"]), max_size=3))
@@ -128,7 +133,7 @@ def compare(ours: Reasoner, theirs: Reasoner, rng: np.random.Generator, steps: i
         joint = []
         for role in range(len(ours.roles)):
             legal = [
-                sorted((str(e.moves[role][int(i)]) for i in np.flatnonzero(e.legal(s, role)[0])))
+                sorted(str(e.moves[role][int(i)]) for i in np.flatnonzero(e.legal(s, role)[0]))
                 for e, s in ((ours, mine), (theirs, yours))
             ]
             assert legal[0] == legal[1]
@@ -210,7 +215,7 @@ def test_moves_are_chosen_uniformly_among_the_legal_ones(moves: int) -> None:
     assert abs(chi_squared - freedom) < 5 * np.sqrt(2 * freedom) + 1e-9
 
 
-def choose_often(values: np.ndarray, moves: int, state: np.ndarray, draws: int) -> np.ndarray:  # type: ignore[type-arg]
+def choose_often(values: NDArray[Any], moves: int, state: NDArray[Any], draws: int) -> NDArray[Any]:
     """How often each lane chose each move."""
     scratch = kernels.rows(3 * kernels.BITS + 4 * (moves // kernels.BLOCK + 2))
     legal = np.arange(1, moves + 1).astype(np.uint32)
@@ -267,3 +272,60 @@ def test_auto_takes_prolog_where_compiling_fails_and_says_so(caplog: pytest.LogC
 def test_facts_out_of_reach_cannot_be_encoded() -> None:
     with pytest.raises(GdlError, match=r"\(cell 9 9 x\) is not a fact that this game can reach"):
         load("tic_tac_toe").reasoner("propnet").encode([[parse_ground("(cell 9 9 x)")]])
+
+
+# On disk
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A compiled hex in the cache folder: it has a loop."""
+    monkeypatch.setenv("AUGUR_CACHE", str(tmp_path))
+    game = load("hex_5x5")
+    compiled = tape(build(ground(game.rules, game.roles, time_limit=60, memory_limit=1 << 30)))
+    store.keep(game.rule_hash, compiled)
+    (path,) = (tmp_path / "networks").iterdir()
+    return path
+
+
+def test_a_kept_game_plays_the_same(kept: Path) -> None:
+    game = load("hex_5x5")
+    found = store.find(game.rule_hash)
+    assert found is not None
+    ours, fresh = PropnetReasoner(found), game.reasoner("propnet")
+    a, b = (r.playouts(r.initial(), 50, np.random.default_rng(1)).goals for r in (ours, fresh))
+    assert np.array_equal(a, b)
+
+
+def test_a_damaged_file_is_an_error_when_loaded_and_ignored_when_found(kept: Path) -> None:
+    whole = kept.read_bytes()
+    for damaged in (b"", b"junk", whole[: len(whole) // 2]):
+        kept.write_bytes(damaged)
+        with pytest.raises(RecordError, match="not a compiled game"):
+            store.load(kept)
+        assert store.find(load("hex_5x5").rule_hash) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [
+        ("next", 0, 10**6),
+        ("legal", 3, 10**6),
+        ("inputs", 5, 10**6),
+        ("phases", 2, 10**6),
+        ("first_move", 1, 10**6),
+        ("goals", (0, 0), 7),
+        ("goals", (0, 2), -1),
+        ("program", (0, 0), 9),
+        ("program", (0, 4), 0),
+        ("program", (0, 5), 10**6),
+        ("program", (0, 6), 10**6),
+    ],
+)
+def test_a_forged_file_cannot_make_the_kernels_reach_outside(kept: Path, name: str, index: object, value: int) -> None:
+    tape = store.load(kept)
+    array = getattr(tape, name).copy()
+    array[index] = value
+    store.save(replace(tape, **{name: array}), kept)
+    with pytest.raises(RecordError, match="not a compiled game"):
+        store.load(kept)
