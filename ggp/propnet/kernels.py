@@ -16,6 +16,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
+from ggp.propnet.tape import BEFORE, END, GOAL, LOOP, NEXT, RUN, SEES, STATE
+
 WORDS = 8
 LANES = 64 * WORDS
 BLOCK = 15  # moves that are counted together: their number has four bits
@@ -158,13 +160,13 @@ def row(values: Any, number: Any) -> Any:
 
 
 @jit
-def evaluate(values: Any, program: Any, inputs: Any, start: Any, end: Any) -> None:
-    """Sets the rows of all gates of the operations from `start` to `end`."""
+def evaluate(values: Any, program: Any, inputs: Any) -> None:
+    """Sets the rows of all gates of a program."""
     zero, ones = fill(_ZERO), fill(~_ZERO)
-    at = start
-    while at < end:
+    at = 0
+    while at < len(program):
         operation = program[at, 0]
-        if operation == 0:  # RUN
+        if operation == RUN:
             plain, complemented = _U(program[at, 1]), _U(program[at, 2])
             flip = ones if program[at, 3] else zero
             to, gates, i = _U(program[at, 4]), program[at, 5], _U(program[at, 6])
@@ -200,7 +202,7 @@ def evaluate(values: Any, program: Any, inputs: Any, start: Any, end: Any) -> No
                         i += _ONE
                     store(values, to, differ(both(all_of, differ(none_of, ones)), flip))
                     to += _ONE
-        elif operation == 1:  # LOOP
+        elif operation == LOOP:
             i = _U(program[at, 2])
             for _ in range(program[at, 1]):
                 store(values, _U(inputs[i]), zero)
@@ -214,7 +216,7 @@ def evaluate(values: Any, program: Any, inputs: Any, start: Any, end: Any) -> No
                 store(values, _U(inputs[i]), new)
                 i += _U(2)
             if any_word(changed) != _ZERO:
-                at = program[at, 3]
+                at -= program[at, 3]
                 continue
         at += 1
 
@@ -421,7 +423,7 @@ def advance(values: Any, nexts: Any, later: Any, start: Any, moved: Any, again: 
 
 @jit
 def bulk(
-    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
     goals: Any, start: Any, rng: Any, scratch: Any, later: Any, passes: Any, totals: Any,
 ) -> None:  # fmt: skip
     """`passes` steps of random play in all lanes; a lane that ends starts again at once from its lane of `start`.
@@ -431,16 +433,16 @@ def bulk(
     facts, roles = len(nexts), len(first_move) - 1
     ones = fill(~_ZERO)
     for _ in range(passes):
-        evaluate(values, program, inputs, phases[0], phases[1])
+        evaluate(values, programs[STATE], inputs)
         over = row(values, terminal)
         moved = differ(over, ones)
         for role in range(roles):
             to = 1 + facts + first_move[role]
             ready = choose(values, legal, first_move[role], first_move[role + 1], to, rng, scratch, 4)
             moved = both(moved, ready)
-        evaluate(values, program, inputs, phases[2], phases[3])
+        evaluate(values, programs[NEXT], inputs)
         if any_word(over) != _ZERO:
-            evaluate(values, program, inputs, phases[1], phases[2])
+            evaluate(values, programs[GOAL], inputs)
             totals[1] += count(over)
             count_goals(values, goals, over, totals)
         totals[0] += count(moved)
@@ -449,7 +451,7 @@ def bulk(
 
 @jit
 def playouts(
-    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
     goals: Any, start: Any, rng: Any, scratch: Any, later: Any, states: Any, n: Any, max_steps: Any, weights: Any,
     sums: Any, found_goals: Any, found_steps: Any,
 ) -> None:  # fmt: skip
@@ -472,7 +474,7 @@ def playouts(
     now = 0
     while any_word(load(lanes, _ZERO)) != _ZERO:
         working = load(lanes, _ZERO)
-        evaluate(values, program, inputs, phases[0], phases[1])
+        evaluate(values, programs[STATE], inputs)
         moved = both(working, differ(row(values, terminal), ones))
         for role in range(roles):
             to, first, end = 1 + facts + first_move[role], first_move[role], first_move[role + 1]
@@ -487,7 +489,7 @@ def playouts(
                     lanes[WORDS + lane // 64] |= lanes[lane // 64] & (_ONE << _U(lane % 64))
         ending = load(lanes, _ONE)
         if any_word(ending) != _ZERO:
-            evaluate(values, program, inputs, phases[1], phases[2])
+            evaluate(values, programs[GOAL], inputs)
             for g in range(len(goals)):
                 store(rng, _U(2), both(ending, row(values, goals[g, 2])))
                 for word in range(WORDS):
@@ -511,7 +513,7 @@ def playouts(
                         lanes[word] &= ~(_ONE << _U(lane % 64))
                     elif job[lane] // n != before:
                         put_lane(start, states, job[lane] // n, lane)
-        evaluate(values, program, inputs, phases[2], phases[3])
+        evaluate(values, programs[NEXT], inputs)
         advance(values, nexts, later, start, both(moved, differ(ending, ones)), ending)
         now += 1
 
@@ -575,7 +577,7 @@ def pack(values: Any, asked: Any, packed: Any, begin: Any, n: Any, later: Any) -
 
 @jit
 def answer(
-    values: Any, program: Any, inputs: Any, phases: Any, nexts: Any, first_move: Any, later: Any, states: Any,
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, states: Any,
     parents: Any, joint: Any, asked: Any, packed: Any, children: Any, deep: Any,
 ) -> None:  # fmt: skip
     """Answers for the states `states[parents]` in blocks of 512: sets `packed` to the bits of the rows `asked`.
@@ -587,17 +589,16 @@ def answer(
     for begin in range(0, n, LANES):
         some = min(LANES, n - begin)
         unpack(values[: (1 + facts) * WORDS], 1, states, parents[begin : begin + some])
-        evaluate(values, program, inputs, phases[0], phases[1])
+        evaluate(values, programs[STATE], inputs)
         if len(joint):
             values[(1 + facts) * WORDS : (1 + facts + first_move[roles]) * WORDS] = _ZERO
             for k in range(some):
                 for role in range(roles):
                     to = 1 + facts + first_move[role] + joint[begin + k, role]
                     values[to * WORDS + k // 64] |= _ONE << _U(k % 64)
-            evaluate(values, program, inputs, phases[2], phases[3])
+            evaluate(values, programs[NEXT], inputs)
             if deep == 2:
-                evaluate(values, program, inputs, phases[1], phases[2])
-                evaluate(values, program, inputs, phases[3], phases[4])
+                evaluate(values, programs[SEES], inputs)
             else:
                 pack(values, nexts, children, begin, some, later)
                 if deep == 1:
@@ -605,10 +606,133 @@ def answer(
                         store(later, _U(f), row(values, nexts[f]))
                     for f in range(facts):
                         store(values, _U(1 + f), load(later, _U(f)))
-                    evaluate(values, program, inputs, phases[0], phases[1])
+                    evaluate(values, programs[STATE], inputs)
         if deep != 2:
-            evaluate(values, program, inputs, phases[1], phases[2])
+            evaluate(values, programs[GOAL], inputs)
         pack(values, asked, packed, begin, some, later)
+
+
+@jit
+def put_all(values: Any, state: Any, facts: Any) -> None:
+    """Puts one packed state into all lanes."""
+    for f in range(facts):
+        on = state[f // 64] >> _U(f % 64) & _ONE
+        store(values, _U(1 + f), fill(_ZERO - on))
+
+
+@jit
+def clear_moves(values: Any, facts: Any, moves: Any) -> None:
+    for move in range(moves):
+        store(values, _U(1 + facts + move), fill(_ZERO))
+
+
+@jit
+def step_one(
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, state: Any,
+    joint: Any, child: Any,
+) -> None:  # fmt: skip
+    """The state after one joint move, by itself. Rows of moves are clear before and after."""
+    facts = len(nexts)
+    put_all(values, state, facts)
+    for role in range(len(joint)):
+        store(values, _U(1 + facts + first_move[role] + joint[role]), fill(~_ZERO))
+    evaluate(values, programs[BEFORE], inputs)
+    evaluate(values, programs[NEXT], inputs)
+    for column in range(len(child)):
+        word = _ZERO
+        for bit in range(min(64, facts - 64 * column)):
+            word |= (values[_U(nexts[64 * column + bit]) * _U(WORDS)] & _ONE) << _U(bit)
+        child[column] = word
+    for role in range(len(joint)):
+        store(values, _U(1 + facts + first_move[role] + joint[role]), fill(_ZERO))
+
+
+@jit
+def children_of(
+    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, later: Any, options: Any, state: Any, joint: Any, children: Any, over: Any, worth: Any,
+) -> int:  # fmt: skip
+    """All children of one state, at most as many as `children` has rows; returns their number.
+
+    Sets the joint moves, the packed children, whether they are terminal, and their goals (−1: none). Rows of moves are
+    clear before and after; `options` is scratch, (roles, moves).
+    """
+    facts, roles = len(nexts), len(first_move) - 1
+    put_all(values, state, facts)
+    evaluate(values, programs[STATE], inputs)
+    if values[_U(terminal) * _U(WORDS)] & _ONE:
+        return 0
+    sizes, index = np.zeros(roles, np.int64), np.zeros(roles, np.int64)
+    total = 1
+    for role in range(roles):
+        for move in range(first_move[role], first_move[role + 1]):
+            if values[_U(legal[move]) * _U(WORDS)] & _ONE:
+                options[role, sizes[role]] = move - first_move[role]
+                sizes[role] += 1
+        total *= sizes[role]
+    total = min(total, len(children))
+    for begin in range(0, total, LANES):
+        some = min(LANES, total - begin)
+        if begin:
+            put_all(values, state, facts)
+            evaluate(values, programs[BEFORE], inputs)
+        for k in range(some):
+            for role in range(roles):
+                move = options[role, index[role]]
+                joint[begin + k, role] = move
+                values[(1 + facts + first_move[role] + move) * WORDS + k // 64] |= _ONE << _U(k % 64)
+            for role in range(roles - 1, -1, -1):
+                index[role] += 1
+                if index[role] < sizes[role]:
+                    break
+                index[role] = 0
+        evaluate(values, programs[NEXT], inputs)
+        for role in range(roles):
+            for i in range(sizes[role]):
+                store(values, _U(1 + facts + first_move[role] + options[role, i]), fill(_ZERO))
+        pack(values, nexts, children, begin, some, later)
+        for f in range(facts):
+            store(later, _U(f), row(values, nexts[f]))
+        for f in range(facts):
+            store(values, _U(1 + f), row(later, f))
+        evaluate(values, programs[END], inputs)
+        for k in range(some):
+            over[begin + k] = values[_U(terminal) * _U(WORDS) + _U(k // 64)] >> _U(k % 64) & _ONE
+            worth[begin + k, :] = -1
+        for g in range(len(goals)):
+            for k in range(some):
+                if values[_U(goals[g, 2]) * _U(WORDS) + _U(k // 64)] >> _U(k % 64) & _ONE:
+                    worth[begin + k, goals[g, 0]] = max(worth[begin + k, goals[g, 0]], goals[g, 1])
+    return total
+
+
+@jit
+def repeat_children(
+    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, later: Any, options: Any, states: Any, joint: Any, children: Any, over: Any, worth: Any, times: Any,
+) -> int:  # fmt: skip
+    """`children_of` for each of `states`, so many times over: what it costs a search that lives in a kernel."""
+    total = 0
+    for _ in range(times):
+        for state in range(len(states)):
+            total += children_of(
+                values, programs, inputs, nexts, legal, first_move, terminal, goals, later, options,
+                states[state], joint, children, over, worth,
+            )  # fmt: skip
+    return total
+
+
+@jit
+def repeat_step(
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, states: Any,
+    joint: Any, child: Any, times: Any,
+) -> None:  # fmt: skip
+    """`step_one` from each of `states` by its row of `joint`, so many times over."""
+    for _ in range(times):
+        for state in range(len(states)):
+            step_one(
+                values, programs, inputs, nexts, first_move, later, states[state], joint[state], child
+            )  # fmt: skip
 
 
 @jit

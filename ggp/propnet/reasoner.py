@@ -129,7 +129,7 @@ class PropnetReasoner:
         steps = np.zeros(len(states) * n, np.int64)
         if len(goals):
             kernels.playouts(
-                w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
+                w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
                 w.rng, w.scratch, w.later, states, n, max_steps, self._weights(odds), w.sums, goals, steps,
             )  # fmt: skip
         return Playouts(goals.reshape(len(states), n, roles), steps.reshape(len(states), n))
@@ -140,7 +140,7 @@ class PropnetReasoner:
         w.values[kernels.WORDS : kernels.WORDS * (1 + len(t.facts))] = w.start
         totals = np.zeros(2 + len(t.goals), np.int64)
         kernels.bulk(
-            w.values, t.program, t.inputs, t.phases, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
+            w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
             w.rng, w.scratch, w.later, size, totals,
         )  # fmt: skip
         return int(totals[0]), int(totals[1])
@@ -214,7 +214,7 @@ class PropnetReasoner:
     ) -> None:
         w, t = self._workspace, self.tape
         kernels.answer(
-            w.values, t.program, t.inputs, t.phases, t.next, t.first_move, w.later, states, parents, joint, rows,
+            w.values, t.programs, t.inputs, t.next, t.first_move, w.later, states, parents, joint, rows,
             packed, children, deep,
         )  # fmt: skip
 

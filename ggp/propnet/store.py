@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ggp.errors import GdlSyntaxError, RecordError
 from ggp.parser import parse_ground
-from ggp.propnet.tape import LOOP, REPEAT, RUN, Tape
+from ggp.propnet.tape import LOOP, QUESTIONS, REPEAT, RUN, Tape
 
-FORMAT = 1  # of the file and of the tape: another number is another file name
-ARRAYS = ("program", "inputs", "phases", "next", "legal", "first_move", "goals", "sees", "init")
+FORMAT = 3  # of the file and of the tape: another number is another file name
+ARRAYS = ("inputs", "next", "legal", "first_move", "goals", "sees", "init")
 
 
 def folder() -> Path:
@@ -60,7 +60,9 @@ def save(tape: Tape, path: Path) -> None:
         "terminal": tape.terminal,
     }
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    arrays = {name: getattr(tape, name) for name in ARRAYS}
+    arrays = {name: getattr(tape, name) for name in ARRAYS} | {
+        f"program{i}": program for i, program in enumerate(tape.programs)
+    }
     with partial.open("wb") as file:
         np.savez_compressed(file, names=np.frombuffer(json.dumps(names).encode(), np.uint8), **arrays)
     partial.replace(path)
@@ -72,6 +74,7 @@ def load(path: Path) -> Tape:
         with np.load(path, allow_pickle=False) as file:
             names = json.loads(file["names"].tobytes())
             arrays = {name: np.ascontiguousarray(file[name]) for name in ARRAYS}
+            programs = tuple(np.ascontiguousarray(file[f"program{i}"]) for i in range(QUESTIONS))
         tape = Tape(
             roles=tuple(map(str, names["roles"])),
             facts=tuple(map(parse_ground, names["facts"])),
@@ -79,6 +82,7 @@ def load(path: Path) -> Tape:
             percepts=tuple(tuple(map(parse_ground, some)) for some in names["percepts"]),
             rows=int(names["rows"]),
             terminal=int(names["terminal"]),
+            programs=programs,
             **arrays,
         )
         wrong = None if names["format"] == FORMAT else f"format {names['format']}, expected {FORMAT}"
@@ -95,11 +99,9 @@ def _wrong(tape: Tape) -> str | None:
     kinds: dict[str, Any] = {"init": np.bool_} | dict.fromkeys(("inputs", "next", "legal", "sees"), np.uint32)
     for name in ARRAYS:
         array = getattr(tape, name)
-        dimensions = {"program": (2, 7), "goals": (2, 3)}.get(name, (1, None))
-        if array.dtype != kinds.get(name, np.int64) or array.ndim != dimensions[0]:
-            return f"{name} is {array.dtype} of {array.ndim} dimensions"
-        if dimensions[1] and array.shape[1] != dimensions[1]:
-            return f"{name} has {array.shape[1]} columns"
+        shape = (len(array), 3) if name == "goals" else (len(array),)
+        if array.dtype != kinds.get(name, np.int64) or array.shape != shape:
+            return f"{name} is {array.dtype} of shape {array.shape}"
     roles, moves = len(tape.roles), [len(some) for some in tape.moves]
     if not roles or len(moves) != roles or len(tape.percepts) != roles:
         return "names do not fit the roles"
@@ -116,29 +118,29 @@ def _wrong(tape: Tape) -> str | None:
         return "an answer is read from outside"
     if len(tape.goals) and not (tape.goals[:, 0].min() >= 0 and tape.goals[:, 0].max() < roles):
         return "a goal of nobody"
-    phases = tape.phases.tolist()
-    if len(phases) != 5 or phases != sorted(phases) or phases[0] != 0 or phases[-1] != len(tape.program):
-        return "phases out of order"
+    return next(filter(None, (_wrong_program(tape, program) for program in tape.programs)), None)
+
+
+def _wrong_program(tape: Tape, program: npt.NDArray[np.int64]) -> str | None:
+    if program.dtype != np.int64 or program.ndim != 2 or program.shape[1] != 7:
+        return f"a program is {program.dtype} of shape {program.shape}"
+    first_gate = 1 + len(tape.facts) + len(tape.legal)
     inputs = tape.inputs.astype(np.int64)
-    loops: list[int] = []
-    for at, (operation, a, b, c, first, gates, offset) in enumerate(tape.program.tolist()):
+    loop: int | None = None
+    for at, (operation, a, b, c, first, gates, offset) in enumerate(program.tolist()):
+        good = False
         if operation == RUN:
             size = (a + b) * gates
-            good = min(a, b, gates, first, offset) >= 0 and a + b > 0 and first + gates <= tape.rows
-            good = good and offset + size <= len(inputs) and (inputs[offset : offset + size] < tape.rows).all()
-            good = good and first > len(tape.facts) + sum(moves)
-        elif operation in (LOOP, REPEAT):
-            pairs = inputs[b : b + 2 * a].reshape(-1, 2) if min(a, b) >= 0 and b + 2 * a <= len(inputs) else None
-            good = pairs is not None and (pairs[:, 0] < tape.rows).all() and (pairs[:, 1] >> 1 < tape.rows).all()
+            good = min(a, b, gates, offset) >= 0 and a + b > 0 and first_gate <= first <= tape.rows - gates
+            good = good and offset + size <= len(inputs) and bool((inputs[offset : offset + size] < tape.rows).all())
+        elif operation in (LOOP, REPEAT) and min(a, b) >= 0 and b + 2 * a <= len(inputs):
+            pairs = inputs[b : b + 2 * a].reshape(-1, 2)
+            good = bool(((first_gate <= pairs[:, 0]) & (pairs[:, 0] < tape.rows)).all())
+            good = good and bool((pairs[:, 1] >> 1 < tape.rows).all())
             if operation == LOOP:
-                loops.append(at)
+                good, loop = good and loop is None, at
             else:
-                good = good and bool(loops) and c == loops.pop() + 1
-        else:
-            good = False
+                good, loop = good and loop is not None and c == at - loop - 1, None
         if not good:
             return f"operation {at} reaches outside"
-    return "a loop without an end" if loops else None
-
-
-assert {field.name for field in fields(Tape)} >= set(ARRAYS)
+    return None if loop is None else "a loop without an end"

@@ -1,7 +1,5 @@
-"""A network laid out for the kernels: gates sorted by phase, level and shape, so that evaluation is a few long loops.
-
-Phases are what different questions need: `STATE` (all that depends on the state alone: legal, terminal, and what next
-needs of it), `GOAL` (only goals need it), `NEXT` (depends on moves too), `SEES` (only percepts need it).
+"""A network laid out for the kernels: gates grouped by who needs them, then sorted by level and shape, so that
+evaluation is a few long loops, and each question runs only the groups that it needs.
 """
 
 from __future__ import annotations
@@ -16,19 +14,33 @@ import numpy.typing as npt
 from ggp.propnet.network import Loop, Network
 from ggp.terms import Fact, Move
 
-STATE, GOAL, NEXT, SEES = range(4)
 RUN, LOOP, REPEAT = range(3)  # operations
+
+# Questions, each a program of its own. STATE: what legal, terminal and next need of the state alone. GOAL: what goals
+# need beside it. NEXT: what next needs of the moves. SEES: what percepts need beside STATE and NEXT. BEFORE: the part
+# of STATE that next needs. END: what terminal and goals need, without the rest.
+STATE, GOAL, NEXT, SEES, BEFORE, END = range(QUESTIONS := 6)
+
+_LEGAL, _TERMINAL, _NEXT, _GOAL, _SEES = (1 << i for i in range(5))  # who needs a gate
+_QUESTIONS = {  # (whether gates depend on moves, who must need them, who must not)
+    STATE: [(False, _LEGAL | _TERMINAL | _NEXT, 0)],
+    GOAL: [(False, _GOAL, _LEGAL | _TERMINAL | _NEXT)],
+    NEXT: [(True, _NEXT, 0)],
+    SEES: [(False, _SEES, _LEGAL | _TERMINAL | _NEXT), (True, _SEES, _NEXT)],
+    BEFORE: [(False, _NEXT, 0)],
+    END: [(False, _TERMINAL | _GOAL, 0)],
+}
 
 
 @dataclass(frozen=True)
 class Tape:
     """What the kernels read. A row is a node; rows are 0 (true), facts, moves of each role, loop variables, gates.
 
-    `program` rows are (operation, …). (RUN, p, n, inverted, first row, gates, offset): each gate of a run is the AND of
-    its first p rows in `inputs` and of the complements of the next n; `inverted` ones are stored as their complement.
-    (LOOP, variables, offset of pairs row, literal in `inputs`, …) sets the rows to false, and (REPEAT, variables,
-    offset, index of the operation to go back to, …) to the literals. `phases[p] : phases[p + 1]` are the operations of
-    phase p. Answers are read off rows as they are, never complemented.
+    `programs` has one for each question; their rows are (operation, …). (RUN, p, n, inverted, first row, gates,
+    offset): each gate of a run is the AND of its first p rows in `inputs` and of the complements of the next n;
+    `inverted` ones are stored as their complement. (LOOP, variables, offset of pairs row, literal in `inputs`, …) sets
+    the rows to false, and (REPEAT, variables, offset, how many operations to go back, …) to the literals, until
+    nothing changes. Answers are read off rows as they are, never complemented.
     """
 
     roles: tuple[str, ...]
@@ -36,9 +48,8 @@ class Tape:
     moves: tuple[tuple[Move, ...], ...]  # per role
     percepts: tuple[tuple[Fact, ...], ...]  # per role
     rows: int
-    program: npt.NDArray[np.int64]  # (operations, 7)
+    programs: tuple[npt.NDArray[np.int64], ...]  # each (operations, 7)
     inputs: npt.NDArray[np.uint32]
-    phases: npt.NDArray[np.int64]  # (5,)
     next: npt.NDArray[np.uint32]  # (facts,) rows
     legal: npt.NDArray[np.uint32]  # (moves of all roles,) rows
     first_move: npt.NDArray[np.int64]  # (roles + 1,) where the moves of a role begin in `legal`
@@ -55,7 +66,8 @@ class _Unit:
     gates: list[int]
     loop: Loop | None
     level: int = 0
-    phase: int = -1
+    needed: int = 0  # by whom
+    moving: bool = False  # whether it depends on moves
 
 
 def tape(network: Network) -> Tape:
@@ -65,8 +77,8 @@ def tape(network: Network) -> Tape:
     for unit in units:
         if unit.loop:
             unit_of.update({v - network.inputs: unit for v in unit.loop.variables})
-    _set_phases(network, units, unit_of)
-    order = _ordered(network, [unit for unit in units if unit.phase >= 0], inverted)
+    _set_needs(network, units, unit_of)
+    order = _ordered(network, [unit for unit in units if unit.needed], inverted)
     row = {gate: network.inputs + i for i, gate in enumerate(g for unit in order for g in unit.gates)}
 
     def moved(literal: int) -> int:
@@ -74,18 +86,18 @@ def tape(network: Network) -> Tape:
         gate = (literal >> 1) - network.inputs
         return literal if gate < 0 else (2 * row[gate] + (literal & 1)) ^ (gate in inverted)
 
-    program: list[tuple[int, ...]] = []
+    programs: list[list[tuple[int, ...]]] = [[] for _ in _QUESTIONS]
     inputs: list[int] = []
-    phases = [0]
-    for phase in range(4):
-        for loop, some in groupby((u for u in order if u.phase == phase), key=lambda u: u.loop):
+    for (moving, needed), group in groupby(order, key=lambda u: (u.moving, u.needed)):
+        program: list[tuple[int, ...]] = []
+        for loop, some in groupby(group, key=lambda u: u.loop):
             gates = [gate for unit in some for gate in unit.gates]
             if loop:
                 at = len(inputs)
                 for variable, value in zip(loop.variables, loop.values, strict=True):
                     inputs += (variable, moved(value))
                 program.append((LOOP, len(loop.variables), at, 0, 0, 0, 0))
-            back = len(program)
+            begin = len(program)
             for shape, run in groupby(gates, key=lambda gate: _shape(network, inverted, gate)):
                 members = list(run)
                 program.append((RUN, *shape, row[members[0]], len(members), len(inputs)))
@@ -93,8 +105,10 @@ def tape(network: Network) -> Tape:
                     literals = sorted(map(moved, network.gates[gate]), key=lambda x: (x & 1, x))
                     inputs += [literal >> 1 for literal in literals]
             if loop:
-                program.append((REPEAT, len(loop.variables), at, back, 0, 0, 0))
-        phases.append(len(program))
+                program.append((REPEAT, len(loop.variables), at, len(program) - begin, 0, 0, 0))
+        for question, kinds in _QUESTIONS.items():
+            if any(moving == kind and needed & some and not needed & none for kind, some, none in kinds):
+                programs[question] += program
     moves = [literal for some in network.legal for literal in some.tolist()]
     return Tape(
         roles=network.roles,
@@ -102,9 +116,8 @@ def tape(network: Network) -> Tape:
         moves=network.moves,
         percepts=tuple(tuple(percept for percept, _ in some) for some in network.sees),
         rows=network.inputs + len(row),
-        program=np.array(program, np.int64).reshape(-1, 7),
+        programs=tuple(np.array(program, np.int64).reshape(-1, 7) for program in programs),
         inputs=np.array(inputs, np.uint32),
-        phases=np.array(phases, np.int64),
         next=np.array([moved(x) >> 1 for x in network.next.tolist()], np.uint32),
         legal=np.array([moved(x) >> 1 for x in moves], np.uint32),
         first_move=np.cumsum([0, *map(len, network.moves)]).astype(np.int64),
@@ -186,40 +199,39 @@ def _reads(network: Network, unit: _Unit) -> Iterator[int]:
         yield from (literal >> 1 for literal in unit.loop.values)
 
 
-def _set_phases(network: Network, units: list[_Unit], unit_of: dict[int, _Unit]) -> None:
-    """The first phase in which each unit is needed and can be known; −1 where nobody needs it."""
+def _set_needs(network: Network, units: list[_Unit], unit_of: dict[int, _Unit]) -> None:
+    """Who needs each unit, and which depend on moves."""
     first_loop_variable = network.inputs - sum(len(loop.variables) for loop in network.loops)
     facts_end = 1 + len(network.facts)
-    moving: dict[int, bool] = {}  # unit → depends on moves
     for unit in units:
-        moving[id(unit)] = any(
-            facts_end <= node < first_loop_variable
-            or (node >= first_loop_variable and unit_of[node - network.inputs] is not unit
-                and moving[id(unit_of[node - network.inputs])])
-            for node in _reads(network, unit)
-        )  # fmt: skip
+        for node in _reads(network, unit):
+            if node >= first_loop_variable:
+                unit.moving |= unit_of[node - network.inputs].moving
+            else:
+                unit.moving |= node >= facts_end
 
-    def mark(literals: Iterable[int], fixed: int, after_moves: int) -> None:
+    def mark(literals: Iterable[int], who: int) -> None:
         todo = [literal >> 1 for literal in literals]
         while todo:
             node = todo.pop()
-            if node < first_loop_variable:
-                continue
-            unit = unit_of[node - network.inputs]
-            phase = after_moves if moving[id(unit)] else fixed
-            if unit.phase < 0 or phase < unit.phase:
-                unit.phase = phase
-                todo += _reads(network, unit)
+            if node >= first_loop_variable:
+                unit = unit_of[node - network.inputs]
+                if not unit.needed & who:
+                    unit.needed |= who
+                    todo += _reads(network, unit)
 
-    mark((x for some in network.sees for _, x in some), SEES, SEES)
-    mark((x for some in network.goals for _, x in some), GOAL, SEES)
-    mark(network.next.tolist(), STATE, NEXT)
-    mark((x for some in network.legal for x in some.tolist()), STATE, NEXT)
-    mark([network.terminal], STATE, NEXT)
+    mark((x for some in network.legal for x in some.tolist()), _LEGAL)
+    mark([network.terminal], _TERMINAL)
+    mark(network.next.tolist(), _NEXT)
+    mark((x for some in network.goals for _, x in some), _GOAL)
+    mark((x for some in network.sees for _, x in some), _SEES)
 
 
 def _ordered(network: Network, units: list[_Unit], inverted: Collection[int]) -> list[_Unit]:
-    """By phase, level and shape; within these by what they read, so that neighbours read neighbours."""
+    """By who needs them, level and shape; within these by what they read, so that neighbours read neighbours.
+
+    Whoever needs a gate needs what it reads: the more need it, the earlier it comes.
+    """
     level_of: dict[int, int] = {}
     for unit in units:
         unit.level = 1 + max((level_of.get(node, 0) for node in _reads(network, unit)), default=0)
@@ -229,8 +241,11 @@ def _ordered(network: Network, units: list[_Unit], inverted: Collection[int]) ->
             level_of.update(dict.fromkeys(unit.loop.variables, unit.level))
     row: dict[int, int] = {}
     order: list[_Unit] = []
-    units = sorted(units, key=lambda u: (u.phase, u.level))
-    for _, same in groupby(units, key=lambda u: (u.phase, u.level)):
+
+    def group(unit: _Unit) -> tuple[bool, int, int, int]:
+        return unit.moving, -unit.needed.bit_count(), unit.needed, unit.level
+
+    for _, same in groupby(sorted(units, key=group), key=group):
         some = sorted(
             same,
             key=lambda u: (

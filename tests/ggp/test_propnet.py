@@ -312,20 +312,26 @@ def test_a_damaged_file_is_an_error_when_loaded_and_ignored_when_found(kept: Pat
         ("next", 0, 10**6),
         ("legal", 3, 10**6),
         ("inputs", 5, 10**6),
-        ("phases", 2, 10**6),
         ("first_move", 1, 10**6),
         ("goals", (0, 0), 7),
         ("goals", (0, 2), -1),
-        ("program", (0, 0), 9),
-        ("program", (0, 4), 0),
-        ("program", (0, 5), 10**6),
-        ("program", (0, 6), 10**6),
+        ("programs", (-1, 0), 9),
+        ("programs", (-1, 1), -1),
+        ("programs", (-1, 4), 0),
+        ("programs", (-1, 5), 10**6),
+        ("programs", (-1, 6), 10**6),
     ],
 )
-def test_a_forged_file_cannot_make_the_kernels_reach_outside(kept: Path, name: str, index: object, value: int) -> None:
+def test_a_forged_file_cannot_make_the_kernels_reach_outside(kept: Path, name: str, index: Any, value: int) -> None:
     tape = store.load(kept)
-    array = getattr(tape, name).copy()
-    array[index] = value
-    store.save(replace(tape, **{name: array}), kept)
+    changed: dict[str, Any] = {}
+    if name == "programs":
+        *others, program = (program.copy() for program in tape.programs)
+        program[index] = value
+        changed[name] = (*others, program)
+    else:
+        changed[name] = getattr(tape, name).copy()
+        changed[name][index] = value
+    store.save(replace(tape, **changed), kept)
     with pytest.raises(RecordError, match="not a compiled game"):
         store.load(kept)
