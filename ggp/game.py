@@ -17,6 +17,7 @@ from ggp.parser import Rulesheet, parse, parse_ground
 from ggp.parser import load as load_rulesheet
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, NO_GOAL, Reasoner, States
 from ggp.terms import Fact, Move, Rule, is_ground
+from ggp.validate import malformed
 
 if TYPE_CHECKING:
     from ggp.canonical import Structure
@@ -61,6 +62,8 @@ class Game:
         self.rulesheet = rulesheet
         self.name = name
         self.roles = _roles(rulesheet)
+        if problems := malformed(rulesheet):
+            raise GdlSyntaxError(problems)
         self._settings = ("auto", DEFAULT_TIME_LIMIT, DEFAULT_MEMORY_LIMIT)
         self._reasoners: dict[tuple[str, float, int], Reasoner] = {}
         self._lock = threading.Lock()
@@ -121,8 +124,8 @@ class Game:
         """The engine for these rules; the same one for the same arguments.
 
         `propnet` is the compiled engine, `prolog` the reference. `auto` takes the compiled one where it is ready within
-        the limits, else Prolog, and then logs a warning that says why. What is not given is as `using` has said, else
-        `auto`, 60 s for getting ready and for an answer, and 4 GB.
+        half of the time, else Prolog, and then logs a warning that says why. What is not given is as `using` has said,
+        else `auto`, 60 s for getting ready and for an answer, and 4 GB.
         """
         usual = self._settings
         engine = usual[0] if engine is None else engine
@@ -141,7 +144,8 @@ class Game:
             try:
                 from ggp.propnet import PropnetReasoner
 
-                return PropnetReasoner.compile(self.rules, self.roles, time_limit=time_limit, memory_limit=memory_limit)
+                ready = time_limit / 2 if engine == "auto" else time_limit
+                return PropnetReasoner.compile(self.rules, self.roles, time_limit=ready, memory_limit=memory_limit)
             except (ReasonerError, GdlError, ImportError) as error:
                 if engine == "propnet":
                     raise

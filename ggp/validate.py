@@ -77,6 +77,11 @@ def validate(sheet: Rulesheet) -> Report:
     return report(sheet.source, (finding for check in CHECKS for finding in _first(check(game))))
 
 
+def malformed(sheet: Rulesheet) -> tuple[Problem, ...]:
+    """The errors that no engine can make sense of: keywords with too few arguments, or where they cannot be."""
+    return report(sheet.source, _first(_keywords(Analysis(sheet)))).errors
+
+
 class Finding(NamedTuple):
     """What a check found, at an offset in the text."""
 
@@ -141,6 +146,9 @@ def _keywords(game: Analysis) -> Iterator[Finding]:
             yield error(at, f"variable {shown(term)} as a literal, expected a relation")
         else:
             yield from _arity(term, at)
+
+
+def _keywords_as_names(game: Analysis) -> Iterator[Finding]:
     for atom, at in game.atoms():
         for name, applied in dict.fromkeys((t.name.lower(), bool(t.args)) for t in _inner(atom)):
             if name in KEYWORDS and applied:
@@ -324,4 +332,16 @@ def _dependent(
             yield finding(use.at, f"{use.rule.head.name} depends on {on[0]}{' through ' * bool(way)}{', '.join(way)}")
 
 
-CHECKS = (_keywords, _arities, _roles, _parts, _undefined, _duplicates, _safety, _recursion, _negation, _dependence)
+CHECKS = (
+    _keywords,
+    _keywords_as_names,
+    _arities,
+    _roles,
+    _parts,
+    _undefined,
+    _duplicates,
+    _safety,
+    _recursion,
+    _negation,
+    _dependence,
+)

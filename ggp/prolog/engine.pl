@@ -119,8 +119,15 @@ goal_row(Roles, State, Goals) :-
     maplist(goal_values, Roles, Goals).
 
 goal_values(Role, Values) :-
-    findall(V, ( game:'r goal bf'(Role, A), atom(A), atom_number(A, V), integer(V) ), Vs),
+    findall(V, ( game:'r goal bf'(Role, A), decimal(A, V) ), Vs),
     sort(Vs, Values).
+
+/*  Digits and nothing else: what Prolog takes for a number besides is a symbol of GDL. */
+decimal(Atom, Value) :-
+    atom(Atom),
+    atom_codes(Atom, Codes),
+    forall(member(Code, Codes), between(0'0, 0'9, Code)),
+    atom_number(Atom, Value).
 
 sees_row(Roles, Role, State, Joint, Numbers) :-
     enter(State),

@@ -44,7 +44,7 @@ sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
 """
 PATIENCE_SECONDS, PATIENCE = 0.2, 1.0  # for the second answer: at least this long, or as long as the first one took
 MAX_FOLDS = 20  # rounds; what is left then is right, but could be smaller
-INTEGER = re.compile(r"[+-]?[0-9]+")
+INTEGER = re.compile("[0-9]+")
 OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
 
 

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from ggp.errors import IllegalMove
+from ggp.errors import GdlSyntaxError, IllegalMove
 from ggp.game import Game, State, load
 from ggp.parser import parse_ground
 
@@ -99,6 +99,28 @@ def test_goals_are_the_highest_of_several_and_minus_one_without(engine: str) -> 
     states = reasoner.initial(2)
     assert reasoner.goals(states).tolist() == [[70, 0, -1]] * 2
     assert [reasoner.goal_values(states, role)[0] for role in range(3)] == [(10, 70), (0,), ()]
+
+
+def test_goals_that_are_not_digits_do_not_count(engine: str) -> None:
+    rules = "(role a) (init x) (legal a m) (<= terminal (true x)) (v 0x1f) (v +3) (v 1e1) (v fifty) (v 50) (v (f 1))"
+    reasoner = Game.parse(rules + "(<= (goal a ?v) (v ?v))").reasoner(engine)
+    assert reasoner.goal_values(reasoner.initial(), 0) == [(50,)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("(<= (legal a x) (distinct a))", "distinct with 1 argument, expected 2"),
+        ("(<= (legal a x) (not a b))", "not with 2 arguments, expected 1"),
+        ("(<= (legal a x) (true))", "true with no arguments, expected 1"),
+        ("(<= (next) x)", "next with no arguments, expected 1"),
+        ("(<= (legal a x) ?y)", r"variable \?y as a literal, expected a relation"),
+        ("(<= (not x) y)", "not in a head, expected it only in bodies"),
+    ],
+)
+def test_rules_that_no_engine_can_read_are_refused_with_their_place(rule: str, message: str) -> None:
+    with pytest.raises(GdlSyntaxError, match=rf"game:2:\d+: {message}"):
+        Game.parse(FRAME + "\n" + rule)
 
 
 def test_percepts_depend_on_the_joint_move(engine: str) -> None:
