@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +20,7 @@ from ggp.match import Clock
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, Reasoner
 
 WINDOWS = 5
+SAMPLE = 12  # states for which single answers are timed
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,9 @@ class Speed:
     mean_steps: float
     playouts: int  # all that were played
     windows: int
+    gates: int | None = None  # of the compiled engine's network
+    children_us: float | None = None  # all children of one state, asked from inside a kernel
+    step_us: float | None = None  # one step of one state, likewise
 
 
 def speed(
@@ -73,7 +79,61 @@ def _measured(
             windows += 1
             best = max(best, (states / taken, games / taken))
         on_window(min(1.0, (clock() - compiled) / seconds))
-    return Speed(reasoner.engine, *best, compiled - begun, steps / max(playouts, 1), playouts, windows)
+    found = Speed(reasoner.engine, *best, compiled - begun, steps / max(playouts, 1), playouts, windows)
+    if reasoner.engine == "propnet":
+        return replace(found, **_single(reasoner, rng, clock))
+    return found
+
+
+def _single(reasoner: Any, rng: np.random.Generator, clock: Clock) -> dict[str, Any]:
+    """What one state at a time costs the compiled engine, over the states of the beginning of a random game."""
+    states, joints = [reasoner.initial()], []
+    for _ in range(SAMPLE):
+        legal = [np.flatnonzero(reasoner.legal(states[-1], role)[0]) for role in range(len(reasoner.roles))]
+        if reasoner.terminal(states[-1])[0] or not all(map(len, legal)):
+            break
+        joints.append([int(rng.choice(moves)) for moves in legal])
+        states.append(reasoner.step(states[-1], [joints[-1]]))
+    if not joints:
+        return {"gates": reasoner.gates}
+    sample = np.concatenate(states[: len(joints)])
+
+    def cost(work: Callable[[int], Any]) -> float:
+        times, best = 1, math.inf
+        for _ in range(4 * WINDOWS):
+            since = clock()
+            work(times)
+            taken = max(clock() - since, 1e-9)
+            best = min(best, 1e6 * taken / times / len(sample))
+            if taken < 0.005:
+                times *= 2
+        return best
+
+    return {
+        "gates": reasoner.gates,
+        "children_us": cost(lambda times: reasoner.repeat_children(sample, times)),
+        "step_us": cost(lambda times: reasoner.repeat_steps(sample, joints, times)),
+    }
+
+
+def two_threads(game: Game, *, seconds: float, seed: int, clock: Clock = time.perf_counter) -> float:
+    """How many times as much the compiled engine plays in two threads as in one."""
+    reasoner = game.reasoner("propnet")
+    size = 64
+    while _timed(reasoner, size, 1, seed, clock) < seconds:
+        size *= 2
+    one, two = (min(_timed(reasoner, size, n, seed, clock) for _ in range(WINDOWS)) for n in (1, 2))
+    return 2 * one / two
+
+
+def _timed(reasoner: Reasoner, size: int, threads: int, seed: int, clock: Clock) -> float:
+    crew = [threading.Thread(target=reasoner.bulk, args=(size, np.random.default_rng(seed))) for _ in range(threads)]
+    since = clock()
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join()
+    return clock() - since
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from ggp.canonical import rule_hash
 from ggp.errors import GdlError
+from ggp.parser import parse
 from ggp.propnet import kernels, store
 from ggp.propnet.ground import ground
 from ggp.propnet.network import build
@@ -29,6 +31,8 @@ from ggp.reasoner import (
     States,
 )
 from ggp.terms import Fact, Rule
+
+log = logging.getLogger(__name__)
 
 Words = npt.NDArray[np.uint64]
 WORTH_KEEPING = 0.5  # seconds of compiling
@@ -76,6 +80,7 @@ class PropnetReasoner:
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> PropnetReasoner:
         """From rules to a reasoner, within these limits for grounding; what took long is kept for the next time."""
+        _tell_if_slow()
         key = rule_hash(rules)
         if (kept := store.find(key)) is not None:
             return cls(kept)
@@ -180,6 +185,38 @@ class PropnetReasoner:
     def close(self) -> None:
         """Nothing to give back."""
 
+    # What a search that lives in kernels pays; for benchmarks
+
+    @property
+    def gates(self) -> int:
+        return self.tape.rows - 1 - len(self.tape.facts) - len(self.tape.legal)
+
+    def repeat_children(self, states: States, times: int) -> int:
+        """All children of each state, one state at a time, so many times over: how many children it was."""
+        w, t, roles = self._workspace, self.tape, len(self.roles)
+        most = len(self.expand(states).states) or 1
+        options = np.zeros((roles, max(map(len, t.moves))), np.int64)
+        joint, worth = np.zeros((most, roles), np.int64), np.zeros((most, roles), np.int64)
+        children, over = np.zeros((most, self._columns), np.uint64), np.zeros(most, np.bool_)
+        kernels.clear_moves(w.values, len(t.facts), len(t.legal))
+        return int(
+            kernels.repeat_children(
+                w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.later, options,
+                states, joint, children, over, worth, times,
+            )
+        )  # fmt: skip
+
+    def repeat_steps(self, states: States, joint: npt.ArrayLike, times: int) -> Words:
+        """One step from each state, one at a time, so many times over; the last state that was reached."""
+        w, t = self._workspace, self.tape
+        child = np.zeros(self._columns, np.uint64)
+        kernels.clear_moves(w.values, len(t.facts), len(t.legal))
+        moves = np.ascontiguousarray(joint, np.int64)
+        kernels.repeat_step(
+            w.values, t.programs, t.inputs, t.next, t.first_move, w.later, states, moves, child, times
+        )  # fmt: skip
+        return child
+
     # The kernels
 
     def _packed(self, states: States, rows: npt.NDArray[np.uint32]) -> Words:
@@ -242,6 +279,27 @@ class PropnetReasoner:
                 some = np.maximum(np.asarray(given, np.float64)[: len(mine)], 0.0)
                 mine[: len(some)] = some
         return weights
+
+
+def _tell_if_slow() -> None:
+    """Loads the kernels; says so where they must be compiled first, which happens once on a machine."""
+    if kernels.answer.signatures:
+        return
+    patience = threading.Timer(2.0, log.warning, ["compiling the kernels of the fast engine: once, about half a minute"])
+    patience.daemon = True
+    patience.start()
+    try:
+        light = "(role a) (init off) (legal a press) (<= (next on) (does a press)) (<= terminal (true on)) (goal a 100)"
+        rules, roles = parse(light).rules, ["a"]
+        tiny = PropnetReasoner(tape(build(ground(rules, roles, time_limit=60, memory_limit=DEFAULT_MEMORY_LIMIT))))
+        state, rng = tiny.initial(), np.random.default_rng(0)
+        tiny.expand(state)
+        tiny.playouts(state, 1, rng)
+        tiny.bulk(1, rng)
+        tiny.repeat_children(state, 1)
+        tiny.repeat_steps(state, [[0]], 1)
+    finally:
+        patience.cancel()
 
 
 def _unpacked(packed: Words, columns: int) -> Bools:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from player.cli.options import (
+    EngineType,
     SecondsType,
     engine_option,
     game_argument,
@@ -57,7 +58,7 @@ def trace(
 
 @click.command()
 @game_argument
-@engine_option
+@click.option("--engine", type=EngineType("both"), default="auto", show_default=True, help="Who reasons.")
 @click.option("--seconds", type=SecondsType(), default=5, show_default=True, help="How long to measure.")
 @seed_option
 @limit_options
@@ -69,28 +70,41 @@ def bench(
 
     \b
     ggp bench connect_four --engine prolog --seconds 10
+    ggp bench connect_four --engine both
     ggp bench tic_tac_toe --json
     """
     import numpy as np
 
     from ggp.playouts import speed
 
-    with progress(f"playing {game.name}", 1.0) as update:
-        found = speed(
-            game,
-            engine,
-            seconds=seconds,
-            rng=np.random.default_rng(seed),
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            on_window=update,
-        )
+    engines = ("propnet", "prolog") if engine == "both" else (engine,)
+    found = []
+    for one in engines:
+        with progress(f"playing {game.name}", 1.0) as update:
+            found.append(
+                speed(
+                    game,
+                    one,
+                    seconds=seconds,
+                    rng=np.random.default_rng(seed),
+                    time_limit=time_limit,
+                    memory_limit=memory_limit,
+                    on_window=update,
+                )
+            )
+    ratio = found[0].states_per_s / found[-1].states_per_s
     if as_json:
-        print_json({"game": game.name, **asdict(found), "seed": seed})
+        figures = {"game": game.name, **asdict(found[0]), "seed": seed}
+        print_json(figures | ({"prolog": asdict(found[1]), "ratio": ratio} if engine == "both" else {}))
         return
-    click.echo(f"{game.name}, engine {found.engine}: ready in {found.compile_s:.2f} s")
-    click.echo(f"{found.states_per_s:,.0f} states/s, {found.playouts_per_s:,.1f} playouts/s, best of {found.windows}")
-    click.echo(f"{found.playouts:,} playouts of {found.mean_steps:.1f} steps, seed {seed}")
+    for s in found:
+        click.echo(f"{game.name}, engine {s.engine}: ready in {s.compile_s:.2f} s")
+        click.echo(f"{s.states_per_s:,.0f} states/s, {s.playouts_per_s:,.1f} playouts/s, best of {s.windows}")
+        if s.children_us is not None and s.step_us is not None:
+            click.echo(f"one state at a time: all children {s.children_us:.2f} µs, a step {s.step_us:.2f} µs")
+        click.echo(f"{s.playouts:,} playouts of {s.mean_steps:.1f} steps, seed {seed}")
+    if engine == "both":
+        click.echo(f"propnet plays {ratio:,.0f} times as fast as prolog")
 
 
 @click.command()

@@ -61,19 +61,26 @@ class PlayersType(Kind):
 
 
 class EngineType(Kind):
+    """The name of an engine, or one of the words that a command has `besides`."""
+
     name = "engine"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def __init__(self, *besides: str) -> None:
+        self.besides = besides
+
+    @property
+    def names(self) -> tuple[str, ...]:
         from ggp.game import ENGINES
 
-        if value not in ENGINES:
-            self.fail(f"{value!r}, expected one of {', '.join(ENGINES)}", param, ctx)
+        return (*ENGINES, *self.besides)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.names:
+            self.fail(f"{value!r}, expected one of {', '.join(self.names)}", param, ctx)
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from ggp.game import ENGINES
-
-        return [CompletionItem(name) for name in ENGINES if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
 
 class SizeType(Kind):

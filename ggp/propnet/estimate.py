@@ -1,0 +1,238 @@
+"""How many ground instances relations and bodies will have: estimates as data bases make them before a join.
+
+Every argument has a domain, read off the rules; a relation given by facts has as many instances as facts, `true` and
+`does` have all that their domains allow, and joins are taken as if values were spread evenly and independently.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from ggp.dependencies import components
+from ggp.propnet.flatten import atom_of, is_atom
+from ggp.terms import Compound, Rule, Symbol, Term, Variable, is_ground
+
+Relation = tuple[str, int]  # name, arity
+FLOWS: dict[Relation, Relation] = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
+MAX_DEPTH = 5  # of terms in a domain
+MAX_SIZE = 1e30
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The terms that can stand at one place: constants, and functions of terms."""
+
+    constants: frozenset[str] = frozenset()
+    functions: Mapping[Relation, tuple[Domain, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def size(self) -> float:
+        inner = sum(prod(arg.size for arg in args) for args in self.functions.values())
+        return min(len(self.constants) + inner, MAX_SIZE)
+
+    def __or__(self, other: Domain) -> Domain:
+        if self.constants >= other.constants and not other.functions:
+            return self
+        functions = dict(self.functions)
+        for name, args in other.functions.items():
+            mine = functions.get(name)
+            functions[name] = args if mine is None else tuple(a | b for a, b in zip(mine, args, strict=True))
+        return Domain(self.constants | other.constants, functions)
+
+    def __and__(self, other: Domain) -> Domain:
+        both = self.functions.keys() & other.functions.keys()
+        functions = {
+            name: tuple(a & b for a, b in zip(self.functions[name], other.functions[name], strict=True)) for name in both
+        }
+        return Domain(self.constants & other.constants, functions)
+
+    def cut(self, depth: int) -> Domain:
+        """Without terms that are nested deeper."""
+        if not self.functions:
+            return self
+        functions = {name: tuple(arg.cut(depth - 1) for arg in args) for name, args in self.functions.items()}
+        return Domain(self.constants, functions if depth > 1 else {})
+
+
+NOTHING = Domain()
+
+
+@dataclass(frozen=True)
+class Join:
+    """What a conjunction of literals is expected to give: how many instances, and how many values of each variable."""
+
+    size: float
+    values: Mapping[Variable, float]
+
+    def projected(self, wanted: Iterable[Variable]) -> float:
+        """How many different instances of some of the variables."""
+        return min(self.size, prod(self.values.get(v, 1.0) for v in wanted))
+
+
+class Estimate:
+    """Expected sizes of the relations of flat rules.
+
+    >>> from ggp.parser import parse, parse_term
+    >>> rules = parse("(n 1) (n 2) (n 3) (s 1 2) (s 2 3) (<= (init (at ?x)) (n ?x)) (<= (p ?x ?y) (n ?x) (n ?y))").rules
+    >>> sizes = Estimate(rules)
+    >>> sizes.size[("p", 2)], sizes.join([parse_term("(true (at ?x))"), parse_term("(s ?x ?y)")]).size
+    (9.0, 2.0)
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        definitions: dict[Relation, list[Rule]] = defaultdict(list)
+        for rule in rules:
+            definitions[relation(rule.head)].append(rule)
+        self.domains = _domains(definitions)
+        self.size: dict[Relation, float] = {}
+        for rel in (("true", 1), ("does", 2)):
+            self.size[rel] = self.full(rel)
+        uses = {
+            rel: {relation(atom_of(lit)) for rule in rules for lit in rule.body} - self.size.keys()
+            for rel, rules in definitions.items()
+        }
+        for members in components(uses):
+            recursive = len(members) > 1 or members[0] in uses.get(members[0], ())
+            for rel in members:
+                if rel not in definitions:
+                    self.size[rel] = 0.0
+                elif recursive:
+                    self.size[rel] = self.full(rel)
+                else:
+                    self.define(definitions[rel])
+
+    def full(self, rel: Relation) -> float:
+        """The size of a relation that holds for all that the domains of its arguments allow."""
+        return min(prod(domain.size for domain in self.domains.get(rel, ())), MAX_SIZE)
+
+    def define(self, rules: Sequence[Rule]) -> None:
+        """Sets the size of the relation that these rules define."""
+        rel = relation(rules[0].head)
+        total = sum(
+            self.join(rule.body).projected(v for v in dict.fromkeys(_variables(rule.head))) if rule.body else 1.0
+            for rule in rules
+        )
+        self.size[rel] = min(total, self.full(rel))
+
+    def add(self, rule: Rule) -> None:
+        """A new relation, defined by one rule."""
+        found = self._bound(rule.body)
+        self.domains[relation(rule.head)] = [_image(arg, found) for arg in rule.head.args]
+        self.define([rule])
+
+    def join(self, literals: Iterable[Term]) -> Join:
+        """What the atoms among the literals give together; tests are taken to hold."""
+        size = 1.0
+        counts: dict[Variable, list[float]] = defaultdict(list)
+        for literal in literals:
+            if is_atom(literal):
+                rel = relation(literal)
+                rows = self.size.get(rel, 0.0)
+                for arg, domain in zip(literal.args, self.domains.get(rel, ()), strict=False):
+                    places: dict[Variable, list[Domain]] = defaultdict(list)
+                    rows *= _matching(arg, domain, places) / max(domain.size, 1.0)
+                    for variable, found in places.items():
+                        counts[variable] += [max(d.size, 1.0) for d in found]
+                size *= rows
+        for found in counts.values():
+            found.sort()
+            size /= prod(found[1:])
+        size = min(size, MAX_SIZE)
+        return Join(size, {v: min(found[0], max(size, 1.0)) for v, found in counts.items()})
+
+    def _bound(self, body: Iterable[Term]) -> dict[Variable, Domain]:
+        return _bound(body, self.domains)
+
+
+def relation(atom: Term) -> Relation:
+    return atom.name, len(atom.args)
+
+
+def _variables(term: Term) -> list[Variable]:
+    if isinstance(term, Variable):
+        return [term]
+    return [v for arg in term.args for v in _variables(arg)]
+
+
+def _matching(term: Term, domain: Domain, places: dict[Variable, list[Domain]]) -> float:
+    """How many terms of the domain match, and the domains of the variables in them."""
+    if isinstance(term, Variable):
+        places[term].append(domain)
+        return domain.size
+    if isinstance(term, Symbol):
+        return 1.0 if term.name in domain.constants else 0.0
+    inner = domain.functions.get(relation(term))
+    if inner is None:
+        return 0.0
+    return prod(_matching(arg, part, places) for arg, part in zip(term.args, inner, strict=True))
+
+
+def _bound(body: Iterable[Term], domains: Mapping[Relation, Sequence[Domain]]) -> dict[Variable, Domain]:
+    """What the atoms of a body leave for each variable."""
+    bound: dict[Variable, Domain] = {}
+    for literal in body:
+        if is_atom(literal):
+            places: dict[Variable, list[Domain]] = defaultdict(list)
+            args = domains.get(relation(literal)) or [NOTHING] * len(literal.args)
+            for arg, domain in zip(literal.args, args, strict=True):
+                if not _matching(arg, domain, places):
+                    for variable in _variables(arg):
+                        places[variable].append(NOTHING)
+            for variable, found in places.items():
+                for domain in found:
+                    bound[variable] = bound[variable] & domain if variable in bound else domain
+    return bound
+
+
+def _image(term: Term, bound: Mapping[Variable, Domain]) -> Domain:
+    """The domain of a term whose variables have these domains."""
+    if isinstance(term, Variable):
+        return bound.get(term, NOTHING)
+    if isinstance(term, Symbol):
+        return Domain(frozenset({term.name}))
+    return Domain(frozenset(), {relation(term): tuple(_image(arg, bound) for arg in term.args)})
+
+
+def _domains(definitions: Mapping[Relation, Sequence[Rule]]) -> dict[Relation, list[Domain]]:
+    """The domains of all arguments, each rule again until nothing is added."""
+    domains: dict[Relation, list[Domain]] = {}
+    users: dict[Relation, list[Rule]] = defaultdict(list)
+    todo: dict[Rule, None] = {}
+    for rel, rules in definitions.items():
+        target = FLOWS.get(rel, rel)
+        facts = [rule.head for rule in rules if not rule.body and is_ground(rule.head)]
+        places = domains.setdefault(rel, [NOTHING] * rel[1])
+        for i in range(rel[1]):
+            constants = frozenset(fact.args[i].name for fact in facts if isinstance(fact.args[i], Symbol))
+            places[i] |= Domain(constants)
+            for fact in facts:
+                if isinstance(fact.args[i], Compound):
+                    places[i] |= _image(fact.args[i], {})
+        if target != rel:
+            known = domains.get(target) or [NOTHING] * rel[1]
+            domains[target] = [a | b for a, b in zip(known, places, strict=True)]
+        for rule in rules:
+            if rule.body:
+                todo[rule] = None
+                for literal in rule.body:
+                    if is_atom(literal):
+                        users[relation(literal)].append(rule)
+    while todo:
+        rule = next(iter(todo))
+        del todo[rule]
+        bound = _bound(rule.body, domains)
+        if any(not domain.size for domain in bound.values()):
+            continue
+        images = [_image(arg, bound).cut(MAX_DEPTH) for arg in rule.head.args]
+        rel = relation(rule.head)
+        for target in dict.fromkeys((rel, FLOWS.get(rel, rel))):
+            known = domains.get(target) or [NOTHING] * len(images)
+            merged = [a | b for a, b in zip(known, images, strict=True)]
+            if merged != known or target not in domains:
+                domains[target] = merged
+                todo.update(dict.fromkeys(users[target]))
+    return domains
