@@ -15,6 +15,7 @@ from ggp.terms import CONNECTIVES, KEYWORDS, Compound, Rule, Symbol, Term, Varia
 
 MAX_NESTING = 250  # deeper than any game; so that walking a rule never meets Python's recursion limit
 MAX_PROBLEMS = 20
+MAX_BYTES = 64 << 20  # of a file; the largest public game has 46 kB
 TOKEN = re.compile(r"[()]|[^\s();]+|;[^\r\n]*", re.ASCII)
 JUNK = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -64,7 +65,10 @@ def parse(text: str, *, name: str = "<text>") -> Rulesheet:
 def load(path: str | Path) -> Rulesheet:
     """The rules in a file. Bytes that are not UTF-8 are tolerated in comments only."""
     with Path(path).open("rb") as file:
-        return parse(file.read().decode("utf-8", errors="surrogateescape"), name=str(path))
+        found = file.read(MAX_BYTES + 1)
+    if len(found) > MAX_BYTES:
+        raise GdlSyntaxError([Problem(str(path), 1, 1, f"more than {MAX_BYTES >> 20} MB, expected a rulesheet")])
+    return parse(found.decode("utf-8", errors="surrogateescape"), name=str(path))
 
 
 def parse_term(text: str) -> Term:

@@ -1,73 +1,107 @@
 """Rule decomposition: variables that the head does not need are projected out, one after the other.
 
 A rule with k variables over a domain of n values has up to nᵏ ground instances. Where only a few literals share a
-variable, they can have a relation of their own without it, and the rule calls that: bucket elimination, in the order of
-the fewest variables in a bucket. Equal buckets of different rules are one relation. Bichler, Morak and Woltran, "lpopt:
-A Rule Optimization Tool for Answer Set Programming", LOPSTR 2016.
+variable, they can have a relation of their own without it, and the rule calls that: bucket elimination. Equal buckets of
+different rules are one relation. Of all the forms that a rule takes meanwhile, the one with the fewest expected ground
+literals stays. Bichler, Morak and Woltran, "lpopt: A Rule Optimization Tool for Answer Set Programming", LOPSTR 2016.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from ggp.propnet.estimate import Estimate, Relation, relation
 from ggp.propnet.flatten import Auxiliaries, atom_of, bound_by, guards
 from ggp.terms import Rule, Term, Variable, substitute, variables
 
-Relation = tuple[str, int]
+STATIC_COST = 0.1  # of an instance without literals that depend on the state: it takes time, but no room
 
 
-def decompose(rules: Iterable[Rule], static: Collection[Relation]) -> list[Rule]:
+def decompose(rules: Sequence[Rule], static: Iterable[Relation]) -> list[Rule]:
     """Rules that mean the same, with fewer variables each. The relations in `static` do not depend on the state.
 
     >>> from ggp.parser import parse
-    >>> for rule in decompose(parse("(<= (h ?x) (p ?x ?y) (q ?y ?z) (r ?z ?u) (r ?u 1))").rules, ()):
-    ...     print(rule)
-    (<= (h ?x) (p ?x ?y) (part 1 ?y))
-    (<= (part 0 ?1) (r ?0 1) (r ?1 ?0))
-    (<= (part 1 ?1) (part 0 ?0) (q ?1 ?0))
+    >>> facts = " ".join(f"(init (p {i} {j})) (init (q {i} {j}))" for i in range(9) for j in range(9))
+    >>> text = "(<= (h ?x) (true (p ?x ?y)) (true (q ?y ?z)) (true (p ?z ?u)))"
+    >>> for rule in decompose(parse(text + facts).rules, ()):
+    ...     if rule.body:
+    ...         print(rule)
+    (<= (h ?x) (true (p ?x ?y)) (part 1 ?y))
+    (<= (part 0 ?0) (true (p ?0 ?1)))
+    (<= (part 1 ?1) (part 0 ?0) (true (q ?1 ?0)))
     """
-    new = Auxiliaries("part")
-    found = [Rule(rule.head, _split(rule, static, new)) for rule in rules]
-    return found + new.rules
+    work = _Decomposition(rules, set(static))
+    return [Rule(rule.head, work.split(rule)) if rule.body else rule for rule in rules] + work.rules()
 
 
-def _split(rule: Rule, static: Collection[Relation], new: Auxiliaries) -> tuple[Term, ...]:
-    """A body that means the same, its literals replaced by new relations wherever a variable can go."""
-    head = set(variables(rule.head))
-    left = list(rule.body)
-    while True:
-        scopes = {lit: set(variables(lit)) for lit in left}
-        buckets = {v: [lit for lit in left if v in scopes[lit]] for v in set().union(*scopes.values()) - head}
-        if not buckets:
-            return tuple(left)
-        sizes = {v: len(set().union(*(scopes[lit] for lit in bucket))) for v, bucket in buckets.items()}
-        best = min(buckets, key=lambda v: (sizes[v], len(buckets[v]), v.name))
-        bucket = buckets[best]
-        rest = [lit for lit in left if lit not in bucket]
-        if not rest:
-            return tuple(left)
-        scope = set().union(*(scopes[lit] for lit in bucket))
-        kept = scope & head.union(*(scopes[lit] for lit in rest))
-        body = [*bucket, *_filters(scope, bucket, rest, static)]
-        left = [*rest, new.atom([body], kept)]
+class _Decomposition:
+    def __init__(self, rules: Sequence[Rule], static: set[Relation]) -> None:
+        self.static = static
+        self.sizes = Estimate(rules)
+        self.new = Auxiliaries("part")
+        self.chosen: set[str] = set()  # of the new relations
 
+    def rules(self) -> list[Rule]:
+        return [rule for rule in self.new.rules if rule.head.name in self.chosen]
 
-def _filters(
-    scope: set[Variable], bucket: Sequence[Term], rest: Sequence[Term], static: Collection[Relation]
-) -> list[Term]:
-    """Copies of other literals: those that cost nothing since they are settled by the grounder, and those that bind."""
-    free = [lit for lit in rest if scope.issuperset(variables(lit)) and is_static(lit, static)]
-    missing = scope - bound_by(bucket) - bound_by(free)
-    settled = [lit for lit in rest if is_static(lit, static)]
-    chosen = guards(missing, settled)
-    chosen += guards(missing - bound_by(chosen), rest)
-    copies = [
-        substitute(lit, {v: Variable(f"{v.name} copy") for v in variables(lit) if v not in scope}) for lit in chosen
-    ]
-    safe = bound_by([*bucket, *free, *copies])
-    return [*copies, *(lit for lit in free if safe.issuperset(variables(lit)))]
+    def split(self, rule: Rule) -> tuple[Term, ...]:
+        """The cheapest body that means the same, some of its literals replaced by new relations."""
+        head = set(variables(rule.head))
+        left = rule.body
+        best, least = left, self.cost(left)
+        spent = 0.0
+        made: list[str] = []
+        needed: list[str] = []
+        while bucket := self.cheapest(left, head):
+            body = self.filtered(bucket, left)
+            rest = [literal for literal in left if literal not in bucket]
+            kept = bound_by(body) & head.union(*map(variables, rest))
+            atom = self.relation(body, kept)
+            if atom.name not in self.chosen and atom.name not in made:
+                spent += self.cost(body)
+            made.append(atom.name)
+            left = (*rest, atom)
+            if spent + self.cost(left) < least:
+                best, least, needed = left, spent + self.cost(left), list(made)
+        self.chosen.update(needed)
+        return best
 
+    def cost(self, body: Iterable[Term]) -> float:
+        """How many literals the instances of a body are expected to have."""
+        literals = list(body)
+        changing = sum(not self.is_static(literal) for literal in literals)
+        return self.sizes.join(literals).size * max(changing, STATIC_COST)
 
-def is_static(literal: Term, static: Collection[Relation]) -> bool:
-    atom = atom_of(literal)
-    return atom.name == "distinct" or (atom.name, len(atom.args)) in static
+    def cheapest(self, left: Sequence[Term], head: set[Variable]) -> list[Term]:
+        """The literals with a variable that can go, such that their instances are few; none if none can."""
+        scopes = [(literal, set(variables(literal))) for literal in left]
+        free = set().union(*(scope for _, scope in scopes)) - head
+        buckets = [[literal for literal, scope in scopes if v in scope] for v in sorted(free, key=str)]
+        buckets = [bucket for bucket in buckets if len(bucket) < len(left)]
+        return min(buckets, key=lambda bucket: self.cost(self.filtered(bucket, left)), default=[])
+
+    def filtered(self, bucket: Sequence[Term], left: Sequence[Term]) -> list[Term]:
+        """The bucket, with copies of other literals: those that the grounder settles, and what binds variables."""
+        scope = {v for literal in bucket for v in variables(literal)}
+        rest = [literal for literal in left if literal not in bucket]
+        settled = [literal for literal in rest if self.is_static(literal)]
+        inside = [literal for literal in settled if scope.issuperset(variables(literal))]
+        missing = scope - bound_by(bucket) - bound_by(inside)
+        copied = guards(missing, settled)
+        copied += guards(missing - bound_by(copied), rest)
+        away = {v: Variable(f"{v.name} copy") for literal in copied for v in variables(literal) if v not in scope}
+        return [*bucket, *(substitute(literal, away) for literal in copied), *inside]
+
+    def relation(self, body: Sequence[Term], kept: Collection[Variable]) -> Term:
+        """An atom of a new relation that this body defines."""
+        before = len(self.new.rules)
+        atom = self.new.atom([body], kept)
+        for rule in self.new.rules[before:]:
+            self.sizes.add(rule)
+            if all(map(self.is_static, rule.body)):
+                self.static.add(relation(rule.head))
+        return atom
+
+    def is_static(self, literal: Term) -> bool:
+        atom = atom_of(literal)
+        return atom.name == "distinct" or relation(atom) in self.static

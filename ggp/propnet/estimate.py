@@ -46,7 +46,8 @@ class Domain:
     def __and__(self, other: Domain) -> Domain:
         both = self.functions.keys() & other.functions.keys()
         functions = {
-            name: tuple(a & b for a, b in zip(self.functions[name], other.functions[name], strict=True)) for name in both
+            name: tuple(a & b for a, b in zip(self.functions[name], other.functions[name], strict=True))
+            for name in both
         }
         return Domain(self.constants & other.constants, functions)
 
@@ -89,19 +90,19 @@ class Estimate:
             definitions[relation(rule.head)].append(rule)
         self.domains = _domains(definitions)
         self.size: dict[Relation, float] = {}
-        for rel in (("true", 1), ("does", 2)):
-            self.size[rel] = self.full(rel)
+        self.size[("true", 1)] = self.full(("true", 1))
         uses = {
             rel: {relation(atom_of(lit)) for rule in rules for lit in rule.body} - self.size.keys()
             for rel, rules in definitions.items()
         }
+        uses[("does", 2)] = {("legal", 2)}
         for members in components(uses):
             recursive = len(members) > 1 or members[0] in uses.get(members[0], ())
             for rel in members:
-                if rel not in definitions:
-                    self.size[rel] = 0.0
-                elif recursive:
+                if recursive:
                     self.size[rel] = self.full(rel)
+                elif rel not in definitions:
+                    self.size[rel] = self.size.get(("legal", 2), 0.0) if rel == ("does", 2) else 0.0
                 else:
                     self.define(definitions[rel])
 
@@ -131,13 +132,17 @@ class Estimate:
         for literal in literals:
             if is_atom(literal):
                 rel = relation(literal)
-                rows = self.size.get(rel, 0.0)
+                rows, all_rows = self.size.get(rel, 0.0), 1.0
                 for arg, domain in zip(literal.args, self.domains.get(rel, ()), strict=False):
                     places: dict[Variable, list[Domain]] = defaultdict(list)
-                    rows *= _matching(arg, domain, places) / max(domain.size, 1.0)
+                    matching = _matching(arg, domain, places)
+                    # Which functions are the frequent ones is not known: each may make up all of the relation.
+                    among = prod(d.size for d in domain.functions.get(relation(arg), ())) if arg.args else domain.size
+                    rows *= matching / max(among, 1.0)
+                    all_rows *= matching
                     for variable, found in places.items():
                         counts[variable] += [max(d.size, 1.0) for d in found]
-                size *= rows
+                size *= min(rows, all_rows)
         for found in counts.values():
             found.sort()
             size /= prod(found[1:])

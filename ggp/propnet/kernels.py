@@ -159,6 +159,21 @@ def row(values: Any, number: Any) -> Any:
     return load(values, _U(number))
 
 
+@njit(inline="always")
+def run(values: Any, inputs: Any, i: Any, to: Any, gates: Any, flip: Any, plain: Any, complemented: Any) -> None:
+    """Gates of one shape, into rows from `to` on; their inputs are from `i` on."""
+    for _ in range(gates):
+        all_of, none_of = fill(~_ZERO), fill(_ZERO)
+        for k in range(plain):
+            all_of = both(all_of, row(values, inputs[i + _U(k)]))
+        i += _U(plain)
+        for k in range(complemented):
+            none_of = either(none_of, row(values, inputs[i + _U(k)]))
+        i += _U(complemented)
+        store(values, to, differ(both(all_of, differ(none_of, fill(~_ZERO))), flip))
+        to += _ONE
+
+
 @jit
 def evaluate(values: Any, program: Any, inputs: Any) -> None:
     """Sets the rows of all gates of a program."""
@@ -167,41 +182,31 @@ def evaluate(values: Any, program: Any, inputs: Any) -> None:
     while at < len(program):
         operation = program[at, 0]
         if operation == RUN:
-            plain, complemented = _U(program[at, 1]), _U(program[at, 2])
+            plain, complemented = program[at, 1], program[at, 2]
             flip = ones if program[at, 3] else zero
             to, gates, i = _U(program[at, 4]), program[at, 5], _U(program[at, 6])
-            if plain == _U(2) and complemented == _ZERO:
-                for _ in range(gates):
-                    both_of = both(row(values, inputs[i]), row(values, inputs[i + _ONE]))
-                    store(values, to, differ(both_of, flip))
-                    to += _ONE
-                    i += _U(2)
-            elif plain == _ZERO and complemented == _U(2):
-                flip = differ(flip, ones)
-                for _ in range(gates):
-                    none_of = either(row(values, inputs[i]), row(values, inputs[i + _ONE]))
-                    store(values, to, differ(none_of, flip))
-                    to += _ONE
-                    i += _U(2)
-            elif plain == _ONE and complemented == _ONE:
-                for _ in range(gates):
-                    not_b = differ(row(values, inputs[i + _ONE]), ones)
-                    store(values, to, differ(both(row(values, inputs[i]), not_b), flip))
-                    to += _ONE
-                    i += _U(2)
+            shape = 8 * plain + complemented if plain < 8 and complemented < 8 else -1
+            # The numbers are constants in each branch, so that the compiler unrolls the loops over a gate's inputs.
+            if shape == 8 * 2:
+                run(values, inputs, i, to, gates, flip, 2, 0)
+            elif shape == 8 + 1:
+                run(values, inputs, i, to, gates, flip, 1, 1)
+            elif shape == 2:
+                run(values, inputs, i, to, gates, flip, 0, 2)
+            elif shape == 8 * 3:
+                run(values, inputs, i, to, gates, flip, 3, 0)
+            elif shape == 8 * 2 + 1:
+                run(values, inputs, i, to, gates, flip, 2, 1)
+            elif shape == 8 + 2:
+                run(values, inputs, i, to, gates, flip, 1, 2)
+            elif shape == 3:
+                run(values, inputs, i, to, gates, flip, 0, 3)
+            elif shape == 8 * 3 + 1:
+                run(values, inputs, i, to, gates, flip, 3, 1)
+            elif shape == 4:
+                run(values, inputs, i, to, gates, flip, 0, 4)
             else:
-                for _ in range(gates):
-                    all_of, none_of = ones, zero
-                    stop = i + plain
-                    while i < stop:
-                        all_of = both(all_of, row(values, inputs[i]))
-                        i += _ONE
-                    stop = i + complemented
-                    while i < stop:
-                        none_of = either(none_of, row(values, inputs[i]))
-                        i += _ONE
-                    store(values, to, differ(both(all_of, differ(none_of, ones)), flip))
-                    to += _ONE
+                run(values, inputs, i, to, gates, flip, plain, complemented)
         elif operation == LOOP:
             i = _U(program[at, 2])
             for _ in range(program[at, 1]):

@@ -7,15 +7,18 @@ dropped. An OR is an AND between complements.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from ggp.dependencies import components
+from ggp.errors import TimeLimit
 from ggp.propnet.ground import Ground
 from ggp.terms import Fact, Move
 
@@ -135,8 +138,11 @@ class Builder:
         return self.disjunction(terms)
 
 
-def build(ground: Ground) -> Network:
-    """The network of a game. Legal, terminal and goals see no moves, even where the rules ask for them."""
+def build(ground: Ground, deadline: float = inf) -> Network:
+    """The network of a game. Legal, terminal and goals see no moves, even where the rules ask for them.
+
+    TimeLimit where it is not done by `deadline`, on the clock of `time.monotonic`.
+    """
     facts = tuple(sorted(ground.true, key=str))
     moves: list[list[Move]] = [[] for _ in ground.roles]
     for role, move in sorted(ground.legal, key=lambda pair: (pair[0], str(pair[1]))):
@@ -152,7 +158,7 @@ def build(ground: Ground) -> Network:
                 chosen[ground.does[role, move]] = 2 * node
             node += 1
 
-    rules = _Rules(ground)
+    rules = _Rules(ground, deadline)
     early = [*ground.legal.values(), *ground.goal.values(), ground.terminal or 0]
     apart = bool(rules.users(chosen).intersection(early))  # then what they need is built once more, without moves
     builder = Builder(node + rules.loop_atoms * (2 if apart else 1), choices)
@@ -216,7 +222,8 @@ def _by_text(pair: tuple[Fact, int]) -> str:
 class _Rules:
     """Ground rules by their heads, in an order in which each comes after what it uses, but for the loops."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, deadline: float) -> None:
+        self.deadline = deadline
         self.bodies: dict[int, list[list[int]]] = {}
         literals, starts = ground.literals.tolist(), ground.starts.tolist()
         for i, head in enumerate(ground.heads.tolist()):
@@ -246,7 +253,9 @@ class _Rules:
                 for body in self.bodies.get(atom, ())
             )
 
-        for group in self.groups:
+        for number, group in enumerate(self.groups):
+            if number % 1024 == 0 and time.monotonic() > self.deadline:
+                raise TimeLimit(f"{len(self.groups):,} ground atoms did not become a network in time")
             if self.is_loop(group):
                 nodes = range(variable, variable + len(group))
                 variable += len(group)

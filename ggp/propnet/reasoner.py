@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ggp.canonical import rule_hash
-from ggp.errors import GdlError
+from ggp.errors import GdlError, MemoryLimit
 from ggp.parser import parse
 from ggp.propnet import kernels, store
 from ggp.propnet.ground import ground
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 Words = npt.NDArray[np.uint64]
 WORTH_KEEPING = 0.5  # seconds of compiling
+BYTES_PER_LITERAL = 400  # of a ground rule, while a network is built from it
 
 
 class _Workspace(threading.local):
@@ -85,7 +86,12 @@ class PropnetReasoner:
         if (kept := store.find(key)) is not None:
             return cls(kept)
         began = time.monotonic()
-        compiled = tape(build(ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)))
+        found = ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)
+        if (size := len(found.literals) * BYTES_PER_LITERAL) > memory_limit:
+            raise MemoryLimit(
+                f"the network would need about {size / 1e9:.1f} GB, more than {memory_limit / 1e9:.1f} GB"
+            )
+        compiled = tape(build(found, deadline=began + time_limit))
         if time.monotonic() - began > WORTH_KEEPING:
             store.keep(key, compiled)
         return cls(compiled)
@@ -285,7 +291,7 @@ def _tell_if_slow() -> None:
     """Loads the kernels; says so where they must be compiled first, which happens once on a machine."""
     if kernels.answer.signatures:
         return
-    patience = threading.Timer(2.0, log.warning, ["compiling the kernels of the fast engine: once, about half a minute"])
+    patience = threading.Timer(2.0, log.warning, ["compiling the kernels of the fast engine: once, about ten seconds"])
     patience.daemon = True
     patience.start()
     try:

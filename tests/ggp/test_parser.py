@@ -303,3 +303,8 @@ def test_the_public_games_are_read_and_printed_back() -> None:
     for path in sorted(GAMES.glob("*.kif")):
         sheet = load(path)
         assert parse(str(sheet)) == sheet, path.name
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(GdlSyntaxError, match="^/dev/zero:1:1: more than 64 MB, expected a rulesheet$"):
+        load("/dev/zero")
