@@ -1,20 +1,22 @@
 """Rule decomposition: variables that the head does not need are projected out, one after the other.
 
 A rule with k variables over a domain of n values has up to nᵏ ground instances. Where only a few literals share a
-variable, they can have a relation of their own without it, and the rule calls that: bucket elimination. Equal buckets of
-different rules are one relation. Of all the forms that a rule takes meanwhile, the one with the fewest expected ground
-literals stays. Bichler, Morak and Woltran, "lpopt: A Rule Optimization Tool for Answer Set Programming", LOPSTR 2016.
+variable, they can have a relation of their own without it, and the rule calls that: bucket elimination. Equal buckets
+of different rules are one relation. Of all the forms that a rule takes meanwhile, the one with the fewest expected
+ground literals stays. Bichler, Morak and Woltran, "lpopt: A Rule Optimization Tool for Answer Set Programming", 2016.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ggp.propnet.estimate import Estimate, Relation, relation
 from ggp.propnet.flatten import Auxiliaries, atom_of, bound_by, guards
 from ggp.terms import Rule, Term, Variable, substitute, variables
 
 STATIC_COST = 0.1  # of an instance without literals that depend on the state: it takes time, but no room
+
+Order = Callable[[Sequence[Term], Sequence[Term]], float]  # a bucket, all literals: the least goes first
 
 
 def decompose(rules: Sequence[Rule], static: Iterable[Relation]) -> list[Rule]:
@@ -46,39 +48,47 @@ class _Decomposition:
 
     def split(self, rule: Rule) -> tuple[Term, ...]:
         """The cheapest body that means the same, some of its literals replaced by new relations."""
+        forms = [form for order in (self.by_cost, self.by_scope) for form in self.forms(rule, order)]
+        _, body, needed = min(forms, key=lambda form: form[0])
+        self.chosen.update(needed)
+        return body
+
+    def forms(self, rule: Rule, order: Order) -> Iterator[tuple[float, tuple[Term, ...], tuple[str, ...]]]:
+        """What a rule becomes as its variables go one after the other: the cost, the body, the new relations in it."""
         head = set(variables(rule.head))
         left = rule.body
-        best, least = left, self.cost(left)
         spent = 0.0
-        made: list[str] = []
-        needed: list[str] = []
-        while bucket := self.cheapest(left, head):
+        made: tuple[str, ...] = ()
+        yield self.cost(left), left, made
+        while buckets := self.buckets(left, head):
+            bucket = min(buckets, key=lambda bucket: order(bucket, left))
             body = self.filtered(bucket, left)
             rest = [literal for literal in left if literal not in bucket]
-            kept = bound_by(body) & head.union(*map(variables, rest))
-            atom = self.relation(body, kept)
+            atom = self.relation(body, bound_by(body) & head.union(*map(variables, rest)))
             if atom.name not in self.chosen and atom.name not in made:
                 spent += self.cost(body)
-            made.append(atom.name)
+            made = (*made, atom.name)
             left = (*rest, atom)
-            if spent + self.cost(left) < least:
-                best, least, needed = left, spent + self.cost(left), list(made)
-        self.chosen.update(needed)
-        return best
+            yield spent + self.cost(left), left, made
+
+    def buckets(self, left: Sequence[Term], head: set[Variable]) -> list[list[Term]]:
+        """For each variable that can go: the literals that have it."""
+        scopes = [(literal, set(variables(literal))) for literal in left]
+        free = set().union(*(scope for _, scope in scopes)) - head
+        buckets = [[literal for literal, scope in scopes if v in scope] for v in sorted(free, key=str)]
+        return [bucket for bucket in buckets if len(bucket) < len(left)]
+
+    def by_cost(self, bucket: Sequence[Term], left: Sequence[Term]) -> float:
+        return self.cost(self.filtered(bucket, left))
+
+    def by_scope(self, bucket: Sequence[Term], left: Sequence[Term]) -> float:
+        return len({v for literal in bucket for v in variables(literal)})
 
     def cost(self, body: Iterable[Term]) -> float:
         """How many literals the instances of a body are expected to have."""
         literals = list(body)
         changing = sum(not self.is_static(literal) for literal in literals)
         return self.sizes.join(literals).size * max(changing, STATIC_COST)
-
-    def cheapest(self, left: Sequence[Term], head: set[Variable]) -> list[Term]:
-        """The literals with a variable that can go, such that their instances are few; none if none can."""
-        scopes = [(literal, set(variables(literal))) for literal in left]
-        free = set().union(*(scope for _, scope in scopes)) - head
-        buckets = [[literal for literal, scope in scopes if v in scope] for v in sorted(free, key=str)]
-        buckets = [bucket for bucket in buckets if len(bucket) < len(left)]
-        return min(buckets, key=lambda bucket: self.cost(self.filtered(bucket, left)), default=[])
 
     def filtered(self, bucket: Sequence[Term], left: Sequence[Term]) -> list[Term]:
         """The bucket, with copies of other literals: those that the grounder settles, and what binds variables."""

@@ -20,6 +20,8 @@ Relation = tuple[str, int]  # name, arity
 FLOWS: dict[Relation, Relation] = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
 MAX_DEPTH = 5  # of terms in a domain
 MAX_SIZE = 1e30
+ROUNDS = 4  # of recursion that are looked at
+CORRELATION = 0.25  # 1: relations that share variables are independent, 0: whatever is in one is in the other
 
 
 @dataclass(frozen=True)
@@ -97,60 +99,80 @@ class Estimate:
         }
         uses[("does", 2)] = {("legal", 2)}
         for members in components(uses):
-            recursive = len(members) > 1 or members[0] in uses.get(members[0], ())
-            for rel in members:
-                if recursive:
-                    self.size[rel] = self.full(rel)
-                elif rel not in definitions:
-                    self.size[rel] = self.size.get(("legal", 2), 0.0) if rel == ("does", 2) else 0.0
-                else:
-                    self.define(definitions[rel])
+            rest = [rel for rel in members if rel in definitions]
+            self.size.update({rel: 0.0 for rel in members if rel not in definitions})
+            if ("does", 2) in members:
+                self.size[("does", 2)] = self.size.get(("legal", 2), self.full(("does", 2)))
+            elif len(members) > 1 or members[0] in uses.get(members[0], ()):
+                self._limit(rest, definitions)
+            else:
+                for rel in rest:
+                    self.size[rel] = self._total(definitions[rel])
+
+    def _limit(self, members: Sequence[Relation], definitions: Mapping[Relation, Sequence[Rule]]) -> None:
+        """Sets the sizes of relations that depend on each other: a few rounds, then what a geometric series goes to."""
+        rounds = [dict.fromkeys(members, 0.0)]
+        for _ in range(ROUNDS):
+            self.size.update(rounds[-1])
+            rounds.append({rel: self._total(definitions[rel]) for rel in members})
+        for rel in members:
+            before, last = (rounds[-i][rel] - rounds[-i - 1][rel] for i in (2, 1))
+            ratio = last / before if before else 0.0
+            limit = rounds[-1][rel] + last * ratio / (1 - ratio) if ratio < 1 else MAX_SIZE
+            self.size[rel] = min(limit, self.full(rel))
 
     def full(self, rel: Relation) -> float:
         """The size of a relation that holds for all that the domains of its arguments allow."""
         return min(prod(domain.size for domain in self.domains.get(rel, ())), MAX_SIZE)
 
-    def define(self, rules: Sequence[Rule]) -> None:
-        """Sets the size of the relation that these rules define."""
-        rel = relation(rules[0].head)
-        total = sum(
-            self.join(rule.body).projected(v for v in dict.fromkeys(_variables(rule.head))) if rule.body else 1.0
-            for rule in rules
-        )
-        self.size[rel] = min(total, self.full(rel))
+    def _total(self, rules: Sequence[Rule]) -> float:
+        """The size of the relation that these rules define."""
+        heads = [dict.fromkeys(_variables(rule.head)) for rule in rules]
+        sizes = [self.join(r.body).projected(head) if r.body else 1.0 for r, head in zip(rules, heads, strict=True)]
+        return min(sum(sizes), self.full(relation(rules[0].head)))
 
     def add(self, rule: Rule) -> None:
         """A new relation, defined by one rule."""
-        found = self._bound(rule.body)
+        found = _bound(rule.body, self.domains)
         self.domains[relation(rule.head)] = [_image(arg, found) for arg in rule.head.args]
-        self.define([rule])
+        self.size[relation(rule.head)] = self._total([rule])
 
     def join(self, literals: Iterable[Term]) -> Join:
         """What the atoms among the literals give together; tests are taken to hold."""
+        left = sorted((self.atom(literal) for literal in literals if is_atom(literal)), key=lambda atom: atom.size)
         size = 1.0
-        counts: dict[Variable, list[float]] = defaultdict(list)
-        for literal in literals:
-            if is_atom(literal):
-                rel = relation(literal)
-                rows, all_rows = self.size.get(rel, 0.0), 1.0
-                for arg, domain in zip(literal.args, self.domains.get(rel, ()), strict=False):
-                    places: dict[Variable, list[Domain]] = defaultdict(list)
-                    matching = _matching(arg, domain, places)
-                    # Which functions are the frequent ones is not known: each may make up all of the relation.
-                    among = prod(d.size for d in domain.functions.get(relation(arg), ())) if arg.args else domain.size
-                    rows *= matching / max(among, 1.0)
-                    all_rows *= matching
-                    for variable, found in places.items():
-                        counts[variable] += [max(d.size, 1.0) for d in found]
-                size *= min(rows, all_rows)
-        for found in counts.values():
-            found.sort()
-            size /= prod(found[1:])
-        size = min(size, MAX_SIZE)
-        return Join(size, {v: min(found[0], max(size, 1.0)) for v, found in counts.items()})
+        values: dict[Variable, float] = {}
+        while left:
+            index = next((i for i, atom in enumerate(left) if atom.values.keys() & values.keys()), 0)
+            atom = left.pop(index)
+            shared = [v for v in atom.values if v in values]
+            # All that the atom allows for the shared variables, and how much of it there is: relations that share
+            # several variables are seldom independent of each other.
+            everything = prod(atom.values[v] for v in shared)
+            there = min(everything, max(atom.size, 1.0))
+            overlap = prod(atom.values[v] / max(atom.values[v], values[v]) for v in shared)
+            correlated = (there / everything) ** CORRELATION if len(shared) > 1 else 1.0
+            size = min(size * atom.size / there * overlap * correlated, MAX_SIZE)
+            for v, count in atom.values.items():
+                values[v] = min(count, values.get(v, count))
+        return Join(size, {v: min(count, max(size, 1.0)) for v, count in values.items()})
 
-    def _bound(self, body: Iterable[Term]) -> dict[Variable, Domain]:
-        return _bound(body, self.domains)
+    def atom(self, atom: Term) -> Join:
+        """What an atom gives alone."""
+        rel = relation(atom)
+        domains = self.domains.get(rel, ())
+        size, everything = self.size.get(rel, 0.0), 1.0
+        places: dict[Variable, list[Domain]] = defaultdict(list)
+        for arg, domain in zip(atom.args, domains, strict=False):
+            matching = _matching(arg, domain, places)
+            # Which functions are the frequent ones is not known: each may make up all of the relation.
+            among = prod(d.size for d in domain.functions.get(relation(arg), ())) if arg.args else domain.size
+            size *= matching / max(among, 1.0)
+            everything *= matching
+        size = min(size, everything)
+        for found in places.values():
+            size /= prod(max(domain.size, 1.0) for domain in found[1:])
+        return Join(size, {v: max(min(d.size for d in found), 1.0) for v, found in places.items()})
 
 
 def relation(atom: Term) -> Relation:

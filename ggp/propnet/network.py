@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ggp.dependencies import components
 from ggp.errors import TimeLimit
 from ggp.propnet.ground import Ground
-from ggp.terms import Fact, Move
+from ggp.terms import Fact, Move, collector_paused
 
 TRUE, FALSE = 0, 1
 Literals = npt.NDArray[np.int32]
@@ -69,16 +69,15 @@ class Builder:
         self.gates: list[tuple[int, ...]] = []
         self.known: dict[tuple[int, ...], int] = {}
         self.choices = choices  # nodes of each role's moves
-        self.first_choice = min((nodes.start for nodes in choices), default=inputs)
-        self.last_choice = max((nodes.stop for nodes in choices), default=inputs)
+        self.chosen = frozenset(literal for nodes in choices for node in nodes for literal in (2 * node, 2 * node + 1))
 
     def conjunction(self, literals: Iterable[int]) -> int:
         """The literal that is true where all of `literals` are."""
         wanted = set(literals)
         wanted.discard(TRUE)
-        if any(self.first_choice <= literal >> 1 < self.last_choice for literal in wanted):
+        if not wanted.isdisjoint(self.chosen):
             wanted = self.one_chosen(wanted)
-        if FALSE in wanted or any(literal ^ 1 in wanted for literal in wanted):
+        if FALSE in wanted or not wanted.isdisjoint([literal ^ 1 for literal in wanted]):
             return FALSE
         if len(wanted) <= 1:
             return wanted.pop() if wanted else TRUE
@@ -113,6 +112,8 @@ class Builder:
         """
         left = {frozenset(product) - {TRUE} for product in products}
         left = {product for product in left if FALSE not in product}
+        if len(left) == 1:
+            return self.conjunction(left.pop())
         if frozenset() in left:
             return TRUE
         where: dict[int, set[frozenset[int]]] = {}
@@ -138,6 +139,7 @@ class Builder:
         return self.disjunction(terms)
 
 
+@collector_paused()
 def build(ground: Ground, deadline: float = inf) -> Network:
     """The network of a game. Legal, terminal and goals see no moves, even where the rules ask for them.
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ggp.propnet.network import Loop, Network
-from ggp.terms import Fact, Move
+from ggp.terms import Fact, Move, collector_paused
 
 RUN, LOOP, REPEAT = range(3)  # operations
 
@@ -70,6 +70,7 @@ class _Unit:
     moving: bool = False  # whether it depends on moves
 
 
+@collector_paused()
 def tape(network: Network) -> Tape:
     network, inverted = _uncomplemented(network)
     units = _units(network)
