@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from ggp.dependencies import Node, components
 from ggp.parser import Rulesheet
-from ggp.terms import CONNECTIVES, Compound, Rule, Symbol, Term, Variable, is_ground, variables
+from ggp.terms import CONNECTIVES, Compound, Relation, Rule, Symbol, Term, Variable, is_ground, relation, variables
 
 Atom = Symbol | Compound
-Relation = tuple[str, int]  # name and number of arguments
 
 
 class Use(NamedTuple):
@@ -92,10 +91,6 @@ class Analysis:
             for index, arg in enumerate(atom.args):
                 flags[index] = flags[index] and is_ground(arg)
         return lambda atom: (*relation(atom), *compress(atom.args, ground[relation(atom)]))
-
-
-def relation(atom: Term) -> Relation:
-    return atom.name, len(atom.args)
 
 
 def edge(use: Use) -> tuple[Relation, Relation]:

@@ -1,13 +1,15 @@
 """Does an engine compute what the reference implementation computed? Replays recorded traces and compares everything.
 
 A trace is a file of JSON lines as `ggp.trace` writes them: every visited state with its facts, legal moves, terminal
-and goals, and the joint move that was played. Spelling is compared in lower case, because traces are written so.
+and goals, the joint move that was played, and in GDL-II what each role saw. Spelling is compared in lower case, because
+traces are written so.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from ggp.game import load
 from ggp.match import Deadline
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, Reasoner, States
 from ggp.terms import Move
+
+KEYS = {"playout", "step", "state", "legals", "terminal", "goals", "move"}  # of every line of a trace
 
 
 @dataclass(frozen=True)
@@ -82,32 +86,50 @@ def read_trace(path: Path) -> Iterator[dict[str, Any]]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             next(lines, None)
             for line in lines:
-                yield json.loads(line)
-    except (ValueError, EOFError) as error:
+                found = json.loads(line)
+                if not isinstance(found, dict) or not found.keys() >= KEYS:
+                    raise ValueError(f"{line[:40]!r}, expected an object with {', '.join(sorted(KEYS))}")
+                yield found
+    except (ValueError, EOFError, zlib.error) as error:
         raise RecordError(f"{path}: not a trace: {error}") from error
 
 
 def differences(reasoner: Reasoner, lines: Iterator[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """For each line of a trace: the line, and how the engine differs from it ("" where it does not)."""
+    """For each line of a trace: the line, and how the engine differs from it ("" until it does, then it ends)."""
     states: States | None = None
+    roles = [role.lower() for role in reasoner.roles]
     for line in lines:
         if line["step"] == 0:
             states = reasoner.initial()
-        assert states is not None, "a playout starts with step 0"
-        legal = [_legal(reasoner, states, role) for role in range(len(reasoner.roles))]
-        yield line, _difference(reasoner, states, legal, line)
-        if line["move"]:
-            joint = [
-                reasoner.moves[i].id(_meant(legal[i], line["move"][role])) for i, role in enumerate(_lower(reasoner))
-            ]
+        if states is None:
+            raise RecordError(f"the trace starts with step {line['step']}, expected 0")
+        legal = [_legal(reasoner, states, role) for role in range(len(roles))]
+        difference = _difference(reasoner, states, legal, line)
+        if line["move"] and not difference:
+            joint = [reasoner.moves[i].id(_meant(legal[i], line["move"].get(role))) for i, role in enumerate(roles)]
+            difference = _percepts(reasoner, states, joint, line.get("sees") or {})
             states = reasoner.step(states, [joint])
+        yield line, difference
+        if difference:
+            return
+
+
+def _percepts(reasoner: Reasoner, states: States, joint: list[int], sees: dict[str, list[str]]) -> str:
+    for index, role in enumerate(reasoner.roles):
+        if role.lower() in sees:
+            seen = {str(percept).lower() for percept in reasoner.sees(states, [joint], index)[0]}
+            if found := _sets(f"percepts of {role.lower()}", seen, set(sees[role.lower()])):
+                return found
+    return ""
 
 
 def _difference(reasoner: Reasoner, states: States, legal: list[list[Move]], line: dict[str, Any]) -> str:
+    roles = [role.lower() for role in reasoner.roles]
+    if found := _sets("roles", set(roles), set(line["legals"])):
+        return found
     facts = {str(fact).lower() for fact in reasoner.facts(states)[0]}
     if found := _sets("facts", facts, set(line["state"])):
         return found
-    roles = _lower(reasoner)
     for role, moves in zip(roles, legal, strict=True):
         if found := _sets(f"legal moves of {role}", {str(m).lower() for m in moves}, set(line["legals"][role])):
             return found
@@ -115,7 +137,7 @@ def _difference(reasoner: Reasoner, states: States, legal: list[list[Move]], lin
     if terminal != line["terminal"]:
         return f"terminal: {terminal}, expected {line['terminal']}"
     for index, role in enumerate(roles):
-        given = line["goals"][role]
+        given = line["goals"].get(role)
         expected = [] if given is None else [given]
         expected = sorted(map(int, line.get("goals_raw", {}).get(role, expected)))
         values = list(reasoner.goal_values(states, index)[0])
@@ -136,13 +158,9 @@ def _legal(reasoner: Reasoner, states: States, role: int) -> list[Move]:
     return [reasoner.moves[role][int(i)] for i in legal.nonzero()[0]]
 
 
-def _meant(legal: list[Move], move: str) -> Move:
+def _meant(legal: list[Move], move: str | None) -> Move:
     """The legal move that a trace means: spelled so, else the same in lower case."""
     spelled = {str(m).lower(): m for m in legal} | {str(m): m for m in legal}
-    if move not in spelled:
+    if move is None or move not in spelled:
         raise IllegalMove(f"the trace plays {move}, which is not legal")
     return spelled[move]
-
-
-def _lower(reasoner: Reasoner) -> list[str]:
-    return [role.lower() for role in reasoner.roles]

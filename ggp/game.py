@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from ggp import bundle
-from ggp.errors import GdlError, GdlSyntaxError, IllegalMove, ReasonerError, UnknownGame
+from ggp.errors import EngineMissing, GdlError, GdlSyntaxError, IllegalMove, ReasonerError, UnknownGame
 from ggp.parser import Rulesheet, parse, parse_ground
 from ggp.parser import load as load_rulesheet
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, NO_GOAL, Reasoner, States
@@ -21,6 +21,7 @@ from ggp.validate import malformed
 
 if TYPE_CHECKING:
     from ggp.canonical import Structure
+    from ggp.propnet import PropnetReasoner
 
 ENGINES = ("auto", "propnet", "prolog")
 
@@ -142,11 +143,9 @@ class Game:
     def _start(self, engine: str, time_limit: float, memory_limit: int) -> Reasoner:
         if engine != "prolog":
             try:
-                from ggp.propnet import PropnetReasoner
-
                 ready = time_limit / 2 if engine == "auto" else time_limit
-                return PropnetReasoner.compile(self.rules, self.roles, time_limit=ready, memory_limit=memory_limit)
-            except (ReasonerError, GdlError, ImportError) as error:
+                return _compiled_engine().compile(self.rules, self.roles, time_limit=ready, memory_limit=memory_limit)
+            except (ReasonerError, GdlError) as error:
                 if engine == "propnet":
                     raise
                 log.warning("%s: playing with Prolog, because the compiled engine is not ready: %s", self.name, error)
@@ -161,6 +160,14 @@ class Game:
 
     def __repr__(self) -> str:
         return f"<Game {self.name}: {', '.join(self.roles)}>"
+
+
+def _compiled_engine() -> type[PropnetReasoner]:
+    try:
+        from ggp.propnet import PropnetReasoner
+    except (ImportError, RuntimeError) as error:  # numba raises the latter where it finds no folder for its cache
+        raise EngineMissing(f"the compiled engine does not work here: {error}") from error
+    return PropnetReasoner
 
 
 def _roles(rulesheet: Rulesheet) -> tuple[str, ...]:

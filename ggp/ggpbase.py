@@ -128,10 +128,11 @@ def _roles(record: Checked, game: Game | None, moves: Sequence[Sequence[Fact]]) 
     for key in ("gameRoleNames", "roles"):
         if key in record.record:
             return record.texts(key)
-    for key in ("playerNamesFromHost", "goalValues"):
-        if not moves and key in record.record:
-            return tuple(f"role{i + 1}" for i in range(len(record.items(key))))
-    return tuple(f"role{i + 1}" for i in range(len(moves[0]) if moves else 0))
+    # Whatever has an entry for each role tells how many there are.
+    rows: list[Any] = list(moves[:1])
+    rows += [record.items(key) for key in ("playerNamesFromHost", "goalValues") if key in record.record]
+    rows += [record.typed(row, "errors", list) for row in record.items("errors")] if "errors" in record.record else []
+    return tuple(f"role{i + 1}" for i in range(len(rows[0]) if rows else 0))
 
 
 def _game_name(record: Checked) -> str:

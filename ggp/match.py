@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ParamSpec, Protocol
 
-from ggp.errors import IllegalMove
+from ggp.errors import IllegalMove, TimeLimit
 from ggp.game import Game, Moves, State
 from ggp.reasoner import DEFAULT_MAX_STEPS
 from ggp.terms import Fact, Move
@@ -90,8 +90,9 @@ class Strategy(Protocol):
 class Fault:
     """Something that a player did wrong; the judge played a random legal move instead.
 
-    `kind`: `illegal` (not a legal move), `late` (after the deadline), `error` (it raised), `start` (it raised or was
-    late while preparing; it plays on), `stuck` (the rules give it no move; the match ends).
+    `kind`: `illegal` (not a legal move), `late` (after the deadline, or it raised TimeLimit), `error` (it raised
+    anything else), `start` (it raised or was late while preparing; it plays on), `stuck` (the rules give it no move;
+    the match ends).
     """
 
     step: int
@@ -241,6 +242,9 @@ def _asked(strategy: Strategy, state: State, legal: Moves, deadline: Deadline) -
     except IllegalMove as error:
         log.warning("%s: %s", type(strategy).__name__, error)
         return None, "illegal"
+    except TimeLimit as error:
+        log.warning("%s: %s", type(strategy).__name__, error)
+        return None, "late"
     except Exception:
         log.exception("%s failed, a random move is played for it", type(strategy).__name__)
         return None, "error"

@@ -21,6 +21,7 @@ from ggp.reasoner import DEFAULT_MEMORY_LIMIT, DEFAULT_TIME_LIMIT, Reasoner
 
 WINDOWS = 5
 SAMPLE = 12  # states for which single answers are timed
+MOST_CHILDREN = 100_000  # of one of them, for listing all to be timed
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,12 @@ def _measured(
 
 def _single(reasoner: Any, rng: np.random.Generator, clock: Clock) -> dict[str, Any]:
     """What one state at a time costs the compiled engine, over the states of the beginning of a random game."""
-    states, joints = [reasoner.initial()], []
+    states, joints, most = [reasoner.initial()], [], 0
     for _ in range(SAMPLE):
         legal = [np.flatnonzero(reasoner.legal(states[-1], role)[0]) for role in range(len(reasoner.roles))]
         if reasoner.terminal(states[-1])[0] or not all(map(len, legal)):
             break
+        most = max(most, math.prod(map(len, legal)))
         joints.append([int(rng.choice(moves)) for moves in legal])
         states.append(reasoner.step(states[-1], [joints[-1]]))
     if not joints:
@@ -111,7 +113,7 @@ def _single(reasoner: Any, rng: np.random.Generator, clock: Clock) -> dict[str, 
 
     return {
         "gates": reasoner.gates,
-        "children_us": cost(lambda times: reasoner.repeat_children(sample, times)),
+        "children_us": cost(lambda times: reasoner.repeat_children(sample, times)) if most <= MOST_CHILDREN else None,
         "step_us": cost(lambda times: reasoner.repeat_steps(sample, joints, times)),
     }
 

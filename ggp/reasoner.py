@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ggp.errors import IllegalMove
+from ggp.errors import IllegalMove, MemoryLimit
 from ggp.terms import Fact, Move
 
 States = npt.NDArray[Any]  # (n, …), the engine's own
@@ -24,7 +24,17 @@ Floats = npt.NDArray[np.float64]
 DEFAULT_TIME_LIMIT = 60.0  # seconds for getting ready, and for one answer
 DEFAULT_MEMORY_LIMIT = 4 << 30  # bytes
 DEFAULT_MAX_STEPS = 10_000  # public games may cycle; a playout stops here
+MAX_CHILDREN = 1 << 24  # of one call of `expand`
 NO_GOAL = -1  # what `goals` says where the rules give a role no goal
+
+
+def shown_size(size: float) -> str:
+    """Bytes for messages, in the units of `--memory-limit`.
+
+    >>> shown_size(4 << 30), shown_size(200 << 20)
+    ('4.0 GB', '200 MB')
+    """
+    return f"{size / 2**30:.1f} GB" if size >= 2**30 else f"{size / 2**20:.0f} MB"
 
 
 class MoveTable:
@@ -142,7 +152,10 @@ class Reasoner(Protocol):
         """
         ...
 
-    def expand(self, states: States) -> Children: ...
+    def expand(self, states: States) -> Children:
+        """All children; MemoryLimit where moves at the same time make more than `MAX_CHILDREN`."""
+        ...
+
     def keys(self, states: States) -> list[bytes]:
         """Compact hashable keys, equal exactly where the states are equal; only for this reasoner."""
         ...
@@ -157,10 +170,18 @@ class Reasoner(Protocol):
         ...
 
 
+def refuse_too_many(legal: Sequence[Bools]) -> None:
+    """Raises MemoryLimit where these moves, (n, moves) for each role, make more joint moves than can be listed."""
+    size = float(np.prod([moves.sum(axis=1, dtype=np.float64) for moves in legal], axis=0).sum())
+    if size > MAX_CHILDREN:
+        raise MemoryLimit(f"{size:.3g} joint moves, expected at most {MAX_CHILDREN} at once")
+
+
 def expand(reasoner: Reasoner, states: States) -> Children:
     """`Reasoner.expand` out of the other operations, for engines without a faster way."""
     live = np.flatnonzero(~reasoner.terminal(states))
     legal = [reasoner.legal(states[live], role) for role in range(len(reasoner.roles))]
+    refuse_too_many(legal)
     parents: list[npt.NDArray[np.int64]] = []
     joints: list[npt.NDArray[np.int64]] = []
     for i, row in enumerate(live):

@@ -138,6 +138,7 @@ class Compound:
 Term = Variable | Symbol | Compound
 Move = Symbol | Compound  # ground
 Fact = Symbol | Compound  # ground
+Relation = tuple[str, int]  # name and number of arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,10 @@ class Rule:
         if not self.body:
             return str(self.head)
         return f"(<= {self.head} {' '.join(map(str, self.body))})"
+
+
+def relation(atom: Term) -> Relation:
+    return atom.name, len(atom.args)
 
 
 def subterms(term: Term) -> Iterator[Term]:

@@ -26,19 +26,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ggp.analysis import Analysis, Atom, Bindings, Gap, Relation, Use, cycles, graph, head_at, relation
+from ggp.analysis import Analysis, Atom, Bindings, Gap, Use, cycles, graph, head_at
 from ggp.errors import Problem
 from ggp.parser import Rulesheet, Source
 from ggp.terms import (
     CONNECTIVES,
     KEYWORDS,
     Compound,
+    Relation,
     Rule,
     Symbol,
     Term,
     Variable,
     collector_paused,
     is_ground,
+    relation,
     subterms,
     variables,
 )

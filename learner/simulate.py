@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from itertools import islice
+from multiprocessing import active_children, get_context
 
 import numpy as np
 
@@ -66,13 +69,24 @@ def simulate(game: Game, setting: Setting, *, games: int, seed: int, jobs: int =
         yield from (setting.play(game, s) for s in seeds(seed, games))
         return
     # Workers start afresh (spawn): a forked Prolog does not work.
+    others = set(active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_prepare, initargs=(setting,))
+    size = max(1, min(32, games // (4 * jobs)))
+    every = seeds(seed, games)
+    chunks = (every[i : i + size] for i in range(0, games, size))
     try:
-        yield from pool.map(_play, seeds(seed, games), chunksize=max(1, min(32, games // (4 * jobs))))
+        ahead = deque(pool.submit(_play, chunk) for chunk in islice(chunks, 4 * jobs))
+        while ahead:
+            yield from ahead.popleft().result()
+            ahead.extend(pool.submit(_play, chunk) for chunk in islice(chunks, 1))
     except BrokenProcessPool as error:
         raise ReasonerError(f"a worker died, perhaps for lack of memory: {error}") from error
+    except BaseException:  # ctrl-C, or a match that failed: nobody waits for the rest
+        for worker in set(active_children()) - others:
+            worker.kill()
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
 
 
 _worker: tuple[Game, Setting]
@@ -80,9 +94,10 @@ _worker: tuple[Game, Setting]
 
 def _prepare(setting: Setting) -> None:
     global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent, which ends us
     _worker = setting.ready(Game.parse(setting.rules, setting.name)), setting
 
 
-def _play(seed: int) -> Match:
+def _play(chunk: list[int]) -> list[Match]:
     game, setting = _worker
-    return setting.play(game, seed)
+    return [setting.play(game, seed) for seed in chunk]

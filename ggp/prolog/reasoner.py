@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ggp.errors import EngineMissing, MemoryLimit, ReasonerError, TimeLimit
+from ggp.errors import EngineMissing, GdlSyntaxError, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
 from ggp.prolog.translate import Module, Program, applied, candidates, compile_program, data, plain_facts, predicate
 from ggp.reasoner import (
@@ -34,6 +34,7 @@ from ggp.reasoner import (
     Playouts,
     States,
     expand,
+    shown_size,
 )
 from ggp.terms import Fact, Rule, respelled, written_in_parentheses
 
@@ -64,11 +65,7 @@ class Worker:
         try:
             self._send(struct.pack("<Q", len(body)) + body)
             return self._receive(deadline)
-        except ReasonerError as error:
-            if isinstance(error, TimeLimit):
-                self.end()
-            raise
-        except BaseException:  # also ctrl-C: an exchange that was cut off leaves the pipe out of step
+        except BaseException:  # also ctrl-C: what was cut off leaves the pipe, the state and the numbers out of step
             self.end()
             raise
 
@@ -88,16 +85,18 @@ class Worker:
         if kind == "missing":
             raise EngineMissing(f"SWI-Prolog does not work here ({text}); {INSTALL}")
         if "resource_error" in text:
-            raise MemoryLimit(f"the rules need more than the memory limit of {self.memory_limit / 1e9:.1f} GB")
+            raise MemoryLimit(f"the rules need more than the memory limit of {shown_size(self.memory_limit)}")
         raise ReasonerError(f"Prolog says: {text}")
 
     def _bytes(self, size: int, deadline: float) -> bytes:
         assert self.process.stdout is not None
         found = bytearray()
         pipe = self.process.stdout.fileno()
+        waiting = select.poll()  # not `select`, which cannot wait for descriptors beyond 1023
+        waiting.register(pipe, select.POLLIN)
         while len(found) < size:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([pipe], [], [], min(left, 1e6))[0]:
+            if left <= 0 or not waiting.poll(min(1000 * left, 1e9)):
                 raise TimeLimit
             piece = os.read(pipe, min(size - len(found), 1 << 20))
             if not piece:
@@ -110,7 +109,7 @@ class Worker:
         self.end()
         raise MemoryLimit(
             f"the Prolog process died (exit code {code}), most likely over the memory limit of "
-            f"{self.memory_limit / 1e9:.1f} GB"
+            f"{shown_size(self.memory_limit)}"
         )
 
     @property
@@ -163,10 +162,10 @@ class PrologReasoner:
 
     def legal(self, states: States, role: int) -> Bools:
         table = self.moves[role]
-        rows = (
-            self._ask(f"legal({_text(states)},{data(parse_ground(self.roles[role]))})", states) if len(states) else []
-        )
-        ids = [[table.add(self._terms[number]) for number in row] for row in rows]
+        who = data(parse_ground(self.roles[role]))
+        rows = self._ask(f"legal({_text(states)},{who})") if len(states) else []
+        with self._lock:  # a table is no match for two threads that add to it
+            ids = [[table.add(self._terms[number]) for number in row] for row in rows]
         legal = np.zeros((len(states), len(table)), np.bool_)
         for i, row in enumerate(ids):
             legal[i, row] = True
@@ -175,10 +174,10 @@ class PrologReasoner:
     def step(self, states: States, joint: npt.ArrayLike) -> States:
         if not len(states):
             return states
-        return _states(self._ask(f"step({_text(states)},{self._roles},{self._joints(joint)})", states))
+        return _states(self._ask(f"step({_text(states)},{self._roles},{self._joints(joint)})"))
 
     def terminal(self, states: States) -> Bools:
-        return np.array(self._ask(f"terminal({_text(states)})", states) if len(states) else [], np.bool_)
+        return np.array(self._ask(f"terminal({_text(states)})") if len(states) else [], np.bool_)
 
     def goals(self, states: States) -> Ints:
         rows = self._goal_rows(states)
@@ -188,13 +187,13 @@ class PrologReasoner:
         return [tuple(row[role]) for row in self._goal_rows(states)]
 
     def _goal_rows(self, states: States) -> list[list[list[int]]]:
-        return self._ask(f"goals({_text(states)},{self._roles})", states) if len(states) else []
+        return self._ask(f"goals({_text(states)},{self._roles})") if len(states) else []
 
     def sees(self, states: States, joint: npt.ArrayLike, role: int) -> list[tuple[Fact, ...]]:
         if not len(states):
             return []
         who = data(parse_ground(self.roles[role]))
-        rows = self._ask(f"sees({_text(states)},{self._roles},{self._joints(joint)},{who})", states)
+        rows = self._ask(f"sees({_text(states)},{self._roles},{self._joints(joint)},{who})")
         return [tuple(sorted((self._terms[number] for number in row), key=str)) for row in rows]
 
     def playouts(
@@ -210,7 +209,7 @@ class PrologReasoner:
         weights = ",".join(self._weights(role, odds[role]) for role in range(len(self.roles))) if odds else ""
         rows = []
         if len(states) and n:
-            rows = self._ask(f"playouts({_text(states)},{self._roles},{n},{seed},{max_steps},[{weights}])", states)
+            rows = self._ask(f"playouts({_text(states)},{self._roles},{n},{seed},{max_steps},[{weights}])")
         games = [[[_highest(v) for v in goals] for _, *goals in row] for row in rows]
         steps = [[game[0] for game in row] for row in rows]
         return Playouts(
@@ -263,12 +262,11 @@ class PrologReasoner:
     def _numbered(self, kind: str, term: Fact) -> str:
         return f"{kind}-{self._program.fact(term) if kind == 'f' else data(term)}"
 
-    def _learn(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            kind, term = line[0], respelled(parse_ground(line[1:]), self._written)
-            self._numbers[kind, term] = len(self._terms)
-            self._terms.append(term)
-            self._kinds.append(kind)
+    def _read(self, line: str) -> tuple[str, Fact]:
+        try:
+            return line[0], respelled(parse_ground(line[1:]), self._written)
+        except GdlSyntaxError as error:
+            raise ReasonerError(f"the rules derive {line[1:41]}…, which is {error.problems[0].message}") from None
 
     def _joints(self, joint: npt.ArrayLike) -> str:
         rows = np.asarray(joint, np.int64).reshape(-1, len(self.roles))
@@ -277,7 +275,7 @@ class PrologReasoner:
 
     # The worker
 
-    def _ask(self, request: str, states: States | None = None) -> Any:
+    def _ask(self, request: str) -> Any:
         with self._lock:
             deadline = time.monotonic() + self.time_limit
             try:
@@ -288,10 +286,18 @@ class PrologReasoner:
                 raise TimeLimit(
                     f"the rules gave no answer to '{request.partition('(')[0]}' within {self.time_limit:g} s"
                 ) from None
-            if text.startswith("!"):
-                raise ReasonerError(f"the rules derive {text[1:]}, where ? is a variable that nothing binds")
-            answer, *fresh = text.split("\n")
-            self._learn(fresh)
+            answer, *lines = text.split("\n")
+            try:
+                if answer.startswith("!"):
+                    raise ReasonerError(f"the rules derive {answer[1:]}, where ? is a variable that nothing binds")
+                fresh = list(map(self._read, lines))
+            except ReasonerError:
+                self._worker.end()  # it has numbered terms that we do not know
+                raise
+            for number, term in enumerate(fresh, len(self._terms)):
+                self._numbers[term] = number
+            self._kinds += [kind for kind, _ in fresh]
+            self._terms += [term for _, term in fresh]
             return json.loads(answer)
 
     def _start(self, deadline: float) -> Worker:

@@ -18,9 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ggp.dependencies import components
-from ggp.terms import CONNECTIVES, Compound, Rule, Symbol, Term, Variable, substitute, variables
+from ggp.terms import CONNECTIVES, Compound, Relation, Rule, Symbol, Term, Variable, relation, substitute, variables
 
-Relation = tuple[str, int]  # name, arity
 ROOTS: tuple[tuple[Relation, str], ...] = (
     (("legal", 2), "bf"),
     (("next", 1), "f"),
@@ -51,10 +50,6 @@ def data(term: Term) -> str:
     if isinstance(term, Symbol):
         return quoted(term.name)
     return f"{quoted(term.name)}({','.join(map(data, term.args))})"
-
-
-def relation(atom: Term) -> Relation:
-    return atom.name, len(atom.args)
 
 
 def atoms(literal: Term, *, negated: bool = False) -> Iterator[tuple[Term, bool]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from ggp.propnet.demand import is_demand
 from ggp.propnet.estimate import Estimate, Relation, relation
 from ggp.propnet.flatten import Auxiliaries, atom_of, bound_by, guards
 from ggp.terms import Rule, Term, Variable, substitute, variables
@@ -99,6 +100,8 @@ class _Decomposition:
         missing = scope - bound_by(bucket) - bound_by(inside)
         copied = guards(missing, settled)
         copied += guards(missing - bound_by(copied), rest)
+        copied += [literal for literal in settled if is_demand(literal) and scope.intersection(variables(literal))]
+        copied = [literal for literal in dict.fromkeys(copied) if literal not in inside]
         away = {v: Variable(f"{v.name} copy") for literal in copied for v in variables(literal) if v not in scope}
         return [*bucket, *(substitute(literal, away) for literal in copied), *inside]
 
@@ -114,4 +117,4 @@ class _Decomposition:
 
     def is_static(self, literal: Term) -> bool:
         atom = atom_of(literal)
-        return atom.name == "distinct" or relation(atom) in self.static
+        return atom.name == "distinct" or is_demand(atom) or relation(atom) in self.static

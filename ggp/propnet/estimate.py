@@ -94,10 +94,14 @@ class Estimate:
         self.size: dict[Relation, float] = {}
         self.size[("true", 1)] = self.full(("true", 1))
         uses = {
-            rel: {relation(atom_of(lit)) for rule in rules for lit in rule.body} - self.size.keys()
+            rel: list(
+                dict.fromkeys(
+                    r for rule in rules for lit in rule.body if (r := relation(atom_of(lit))) not in self.size
+                )
+            )
             for rel, rules in definitions.items()
         }
-        uses[("does", 2)] = {("legal", 2)}
+        uses[("does", 2)] = [("legal", 2)]
         for members in components(uses):
             rest = [rel for rel in members if rel in definitions]
             self.size.update({rel: 0.0 for rel in members if rel not in definitions})

@@ -24,8 +24,20 @@ import numpy.typing as npt
 from ggp.errors import GdlError, GGPError, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
 from ggp.propnet.decompose import decompose
-from ggp.propnet.flatten import atom_of, bound_by, flatten, is_connective
-from ggp.terms import Compound, Fact, Move, Rule, Symbol, Term, Variable, variables, written_in_parentheses
+from ggp.propnet.demand import directed, is_demand
+from ggp.propnet.flatten import applied, atom_of, bound_by, flatten, is_connective
+from ggp.terms import (
+    Compound,
+    Fact,
+    Move,
+    Rule,
+    Symbol,
+    Term,
+    Variable,
+    collector_paused,
+    variables,
+    written_in_parentheses,
+)
 
 Relation = tuple[str, int]  # name, arity
 SHOWN = (("init", 1), ("true", 1), ("does", 2), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("sees", 2))
@@ -42,8 +54,8 @@ with contextlib.suppress(OSError, AttributeError):  # one system call a token ot
     ctypes.CDLL("libstdc++.so.6")._ZNSt8ios_base15sync_with_stdioEb(ctypes.c_bool(False))
 sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
 """
-PATIENCE_SECONDS, PATIENCE = 0.2, 1.0  # for the second answer: at least this long, or as long as the first one took
-MAX_FOLDS = 20  # rounds; what is left then is right, but could be smaller
+HEAD_START_SECONDS = 2.0
+TOKEN = re.compile(r"\w+\(?|\)")
 INTEGER = re.compile("[0-9]+")
 OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
 
@@ -70,6 +82,7 @@ class Ground:
     literals: npt.NDArray[np.int32]
 
 
+@collector_paused()
 def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, memory_limit: int) -> Ground:
     """The ground rules of a game, within `time_limit` seconds and `memory_limit` bytes.
 
@@ -82,10 +95,9 @@ def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, me
     deadline = time.monotonic() + time_limit
     plain = prepared(rules, roles)
     names = _Names(written_in_parentheses(rules))
-    programs = dict.fromkeys(names.program(version) for version in (plain, decomposed(plain)))
-    texts = _race(list(programs), _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit))
-    answers = [_Answer(text) for text in texts]
-    return min(answers, key=lambda answer: len(answer.rules.literals)).ground(names, tuple(roles))
+    programs = dict.fromkeys(names.program(version) for version in (decomposed(plain), plain))
+    text = _race(list(programs), _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit))
+    return _Answer(text).ground(names, tuple(roles))
 
 
 # From rules to the grounder's language
@@ -106,7 +118,50 @@ def prepared(rules: Sequence[Rule], roles: Sequence[str]) -> list[Rule]:
             if relation(rule.head) not in used or not bound_by(rule.body).issuperset(variables(role)):
                 rule = Rule(rule.head, (Compound(PLAYER, (role,)), *rule.body))
         found.append(rule)
-    return before_the_game(found)
+    found = with_constants(before_the_game(found))
+    dynamic = dynamic_relations(found)
+    kept = {relation(rule.head) for rule in needed(found, [("init", 1)])}
+    return directed(found, {relation(rule.head) for rule in found} - dynamic, kept.union(SHOWN))
+
+
+def with_constants(rules: list[Rule]) -> list[Rule]:
+    """`rules`, where facts that are never added nor deleted are asked for in a relation that knows no state.
+
+    >>> from ggp.parser import parse
+    >>> text = "(init (wall 1)) (<= (next (wall ?x)) (true (wall ?x))) (<= (next (at ?x)) (true (wall ?x)))"
+    >>> for rule in with_constants(list(parse(text).rules))[2:]:
+    ...     print(rule)
+    (<= (next (at ?x)) (always wall ?x))
+    (<= (always wall ?0) (init (wall ?0)))
+    """
+    constant = {relation(rule.head.args[0]) for rule in rules if relation(rule.head) == ("init", 1)}
+    kept = set()
+    for rule in rules:
+        if relation(rule.head) == ("next", 1):
+            fact = rule.head.args[0]
+            if rule.body != (Compound("true", (fact,)),):
+                constant = set() if isinstance(fact, Variable) else constant - {relation(fact)}
+            elif isinstance(fact, Variable):
+                kept |= constant
+            elif len(set(fact.args)) == len(fact.args) and all(isinstance(arg, Variable) for arg in fact.args):
+                kept.add(relation(fact))
+    constant &= kept
+
+    def settled(literal: Term) -> Term:
+        if is_connective(literal, "not"):
+            return Compound("not", (settled(literal.args[0]),))
+        if relation(literal) == ("true", 1) and relation(fact := literal.args[0]) in constant:
+            return applied(f"always {fact.name}", fact.args)
+        return literal
+
+    found = []
+    for rule in rules:
+        frame = relation(rule.head) == ("next", 1) and relation(rule.head.args[0]) in constant
+        found.append(rule if frame else Rule(rule.head, tuple(map(settled, rule.body))))
+    for name, arity in sorted(constant):
+        args = [Variable(f"?{i}") for i in range(arity)]
+        found.append(Rule(applied(f"always {name}", args), (Compound("init", (applied(name, args),)),)))
+    return found
 
 
 def decomposed(rules: list[Rule]) -> list[Rule]:
@@ -179,17 +234,19 @@ class _Names:
         self.constants: dict[str, Symbol] = {}
         self.functions: dict[str, str] = {}
 
-    def program(self, rules: Iterable[Rule]) -> str:
-        lines = [self.rule(rule) for rule in rules]
+    def program(self, rules: Sequence[Rule]) -> str:
+        """The rules, and what may be true. A demand that depends on the state is as free as the state itself."""
+        dynamic = dynamic_relations(rules)
+        lines = [self.rule(rule, free=is_demand(rule.head) and relation(rule.head) in dynamic) for rule in rules]
         player = self.code("p", PLAYER, 1)
         lines += ["{true(F)} :- init(F).", "{true(F)} :- next(F).", f"{{does(R,M)}} :- legal(R,M), {player}(R)."]
         lines += [f"#show {name}/{arity}." for name, arity in SHOWN]
         return "\n".join(lines)
 
-    def rule(self, rule: Rule) -> str:
+    def rule(self, rule: Rule, *, free: bool) -> str:
         found = dict.fromkeys(v for term in (rule.head, *rule.body) for v in variables(term))
         known = {v: f"V{number}" for number, v in enumerate(found)}
-        head = self.atom(rule.head, known)
+        head = f"{{{self.atom(rule.head, known)}}}" if free else self.atom(rule.head, known)
         return f"{head} :- {', '.join(self.literal(lit, known) for lit in rule.body)}." if rule.body else f"{head}."
 
     def literal(self, literal: Term, known: dict[Variable, str]) -> str:
@@ -223,22 +280,19 @@ class _Names:
         return code
 
     def parsed(self, text: str) -> tuple[Fact, ...]:
-        """The arguments of an atom that the grounder shows."""
+        """The terms of a list such as `c1,f2(c3,c4)`."""
         stack: list[list[Fact]] = [[]]
         names: list[str] = []
-        for token in re.findall(r"\w+\(?|\)", text):
+        for token in TOKEN.findall(text):
             if token == ")":
                 args = tuple(stack.pop())
-                name = names.pop()
-                if len(stack) == 1:
-                    return args
-                stack[-1].append(Compound(self.functions[name], args))
+                stack[-1].append(Compound(names.pop(), args))
             elif token[-1] == "(":
-                names.append(token[:-1])
+                names.append(self.functions[token[:-1]])
                 stack.append([])
-            elif len(stack) > 1:
+            else:
                 stack[-1].append(self.constants[token])
-        return ()
+        return tuple(stack[0])
 
 
 # The grounder's process
@@ -305,43 +359,37 @@ class _Process:
         return ReasonerError(f"the grounder failed (exit code {code}): {said.strip()[-500:]}")
 
 
-def _race(programs: Sequence[str], limits: _Limits) -> list[bytearray]:
-    """The answers to programs that mean the same; at least one. Those that come late or get longer are left out."""
-    begin = time.monotonic()
-    deadline = limits.deadline
-    processes = [_Process(program, limits) for program in programs]
-    done: list[bytearray] = []
-    problem: GGPError = limits.over_time()
-    try:
-        with selectors.DefaultSelector() as selector:
-            for process in processes:
-                selector.register(process.pipe, selectors.EVENT_READ, process)
-            while selector.get_map():
-                ready = selector.select(max(deadline - time.monotonic(), 0))
-                if not ready:
-                    break
-                for key, _ in ready:
-                    process = key.data
+def _race(programs: Sequence[str], limits: _Limits) -> bytearray:
+    """The first answer to programs that mean the same. Each gets a head start, for it is expected to beat the next."""
+    waiting = list(programs[::-1])
+    running: list[_Process] = []
+    problems: list[GGPError] = []
+    start = time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        try:
+            while True:
+                now = time.monotonic()
+                if waiting and (not selector.get_map() or now >= start):
+                    running.append(_Process(waiting.pop(), limits))
+                    selector.register(running[-1].pipe, selectors.EVENT_READ, running[-1])
+                    start = now + HEAD_START_SECONDS
+                if now >= limits.deadline:
+                    raise limits.over_time()
+                if not selector.get_map():
+                    raise problems[0]
+                until = min(limits.deadline, start) if waiting else limits.deadline
+                for key, _ in selector.select(max(until - now, 0)):
+                    process: _Process = key.data
                     try:
-                        finished = process.read()
+                        if process.read():
+                            return process.text
                     except GGPError as error:
-                        problem = error
+                        problems.append(error)
                         selector.unregister(process.pipe)
                         process.end()
-                        continue
-                    if finished:
-                        done.append(process.text)
-                        patience = max(PATIENCE_SECONDS, PATIENCE * (time.monotonic() - begin))
-                        deadline = min(deadline, time.monotonic() + patience)
-                    if finished or (done and len(process.text) > min(map(len, done))):
-                        selector.unregister(process.pipe)
-                        process.end()
-    finally:
-        for process in processes:
-            process.end()
-    if not done:
-        raise problem
-    return done
+        finally:
+            for process in running:
+                process.end()
 
 
 # From aspif to arrays
@@ -349,51 +397,59 @@ def _race(programs: Sequence[str], limits: _Limits) -> list[bytearray]:
 
 @dataclass
 class _Rules:
-    """Ground rules as they come from the grounder."""
+    """Ground rules as they come from the grounder, and the atoms that are free to choose."""
 
     heads: npt.NDArray[np.int32]
     sizes: npt.NDArray[np.int64]
     literals: npt.NDArray[np.int32]
+    choices: npt.NDArray[np.int32]
 
     def select(self, rules: npt.NDArray[np.bool_], literals: npt.NDArray[np.bool_]) -> _Rules:
         """Only these rules, only with these literals."""
         owner = np.repeat(np.arange(len(self.heads)), self.sizes)
         literals = literals & rules[owner]
         sizes = np.bincount(owner[literals], minlength=len(self.heads))
-        return _Rules(self.heads[rules], sizes[rules], self.literals[literals])
+        return _Rules(self.heads[rules], sizes[rules], self.literals[literals], self.choices)
 
 
 def _aspif(text: bytearray) -> _Rules:
-    """The rules of lines such as `1 0 1 HEAD 0 COUNT LITERAL…`; choices (`1 1 …`) are left out."""
+    """The rules of lines such as `1 0 1 HEAD 0 COUNT LITERAL…`; those of choices begin with `1 1`."""
     numbers = np.fromstring(text.decode(), np.int32, sep=" ")
     raw = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(raw[raw <= 32] == ord("\n"))  # tokens are separated by one space or newline each
     lines = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
-    lines = lines[(numbers[lines + 1] == 0) & (numbers[lines + 2] == 1)]
+    lines = lines[numbers[lines + 2] == 1]
+    choice = numbers[lines + 1] == 1
+    choices = np.unique(numbers[lines[choice] + 3])
+    lines = lines[~choice]
     sizes = numbers[lines + 5].astype(np.int64)
     places = np.repeat(lines + 6 - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-    return _Rules(numbers[lines + 3], sizes, numbers[places])
+    return _Rules(numbers[lines + 3], sizes, numbers[places], choices)
 
 
-def _folded(rules: _Rules, inputs: Iterable[int], count: int) -> tuple[_Rules, npt.NDArray[np.bool_]]:
-    """The rules without atoms that are always true, which are marked in the second answer, or never."""
+def _folded(rules: _Rules, inputs: Sequence[int], count: int) -> tuple[_Rules, npt.NDArray[np.bool_]]:
+    """The rules without atoms that are always true, which are marked in the second answer, or never.
+
+    What is free to choose but no input is a demand: it holds.
+    """
     true = np.zeros(count, np.bool_)
-    for _ in range(MAX_FOLDS):
+    true[rules.choices] = True
+    true[inputs] = False
+    while True:
         true[rules.heads[rules.sizes == 0]] = True
         possible = np.zeros(count, np.bool_)
         possible[rules.heads] = True
-        possible[list(inputs)] = True
+        possible[inputs] = True
         atoms = np.abs(rules.literals)
         positive = rules.literals > 0
         holds = np.where(positive, true[atoms], ~possible[atoms])
-        fails = np.where(positive, ~possible[atoms], true[atoms])
+        fails = np.where(positive, ~(possible | true)[atoms], true[atoms])
         failed = np.zeros(len(rules.heads), np.bool_)
         failed[np.repeat(np.arange(len(rules.heads)), rules.sizes)[fails]] = True
         keep = ~failed & ~true[rules.heads]
         if keep.all() and not holds.any():
-            break
+            return rules, true
         rules = rules.select(keep, ~holds)
-    return rules, true
 
 
 class _Answer:
@@ -407,10 +463,15 @@ class _Answer:
 
     def ground(self, names: _Names, roles: tuple[str, ...]) -> Ground:
         shown: dict[str, dict[tuple[Fact, ...], int]] = {name: {} for name, _ in SHOWN}
+        terms: dict[str, tuple[Fact, ...]] = {}  # those of `legal` come again with `does`
         for line in self.shown:
             _, _, symbol, size, *condition = line.split(" ")
             assert int(size) == len(condition) <= 1
-            shown[symbol.partition("(")[0]][names.parsed(symbol)] = int(condition[0]) if condition else 0
+            name, _, inner = symbol.partition("(")
+            args = terms.get(inner)
+            if args is None:
+                args = terms[inner] = names.parsed(inner[:-1])
+            shown[name][args] = int(condition[0]) if condition else 0
         inputs = [number for name in ("true", "does") for number in shown[name].values()]
         atoms = [number for group in shown.values() for number in group.values()]
         rules = self.rules
@@ -436,7 +497,7 @@ class _Answer:
 
         return Ground(
             roles=roles,
-            init=frozenset(fact for (fact,) in answers["init"]),
+            init=frozenset(fact for (fact,), atom in answers["init"].items() if atom == 0),
             true={fact: atom for (fact,), atom in answers["true"].items()},
             does=of_roles("does"),
             legal=of_roles("legal"),

@@ -178,7 +178,7 @@ def run(values: Any, inputs: Any, i: Any, to: Any, gates: Any, flip: Any, plain:
 def evaluate(values: Any, program: Any, inputs: Any) -> None:
     """Sets the rows of all gates of a program."""
     zero, ones = fill(_ZERO), fill(~_ZERO)
-    at = 0
+    at = rounds = 0
     while at < len(program):
         operation = program[at, 0]
         if operation == RUN:
@@ -208,6 +208,7 @@ def evaluate(values: Any, program: Any, inputs: Any) -> None:
             else:
                 run(values, inputs, i, to, gates, flip, plain, complemented)
         elif operation == LOOP:
+            rounds = program[at, 1] + 1  # each but the last makes a variable true
             i = _U(program[at, 2])
             for _ in range(program[at, 1]):
                 store(values, _U(inputs[i]), zero)
@@ -220,7 +221,8 @@ def evaluate(values: Any, program: Any, inputs: Any) -> None:
                 changed = either(changed, differ(old, new))
                 store(values, _U(inputs[i]), new)
                 i += _U(2)
-            if any_word(changed) != _ZERO:
+            rounds -= 1
+            if rounds > 0 and any_word(changed) != _ZERO:
                 at -= program[at, 3]
                 continue
         at += 1
@@ -633,9 +635,8 @@ def clear_moves(values: Any, facts: Any, moves: Any) -> None:
 
 @jit
 def step_one(
-    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, state: Any,
-    joint: Any, child: Any,
-) -> None:  # fmt: skip
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, state: Any, joint: Any, child: Any
+) -> None:
     """The state after one joint move, by itself. Rows of moves are clear before and after."""
     facts = len(nexts)
     put_all(values, state, facts)
@@ -729,15 +730,20 @@ def repeat_children(
 
 @jit
 def repeat_step(
-    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, states: Any,
-    joint: Any, child: Any, times: Any,
-) -> None:  # fmt: skip
+    values: Any,
+    programs: Any,
+    inputs: Any,
+    nexts: Any,
+    first_move: Any,
+    states: Any,
+    joint: Any,
+    child: Any,
+    times: Any,
+) -> None:
     """`step_one` from each of `states` by its row of `joint`, so many times over."""
     for _ in range(times):
         for state in range(len(states)):
-            step_one(
-                values, programs, inputs, nexts, first_move, later, states[state], joint[state], child
-            )  # fmt: skip
+            step_one(values, programs, inputs, nexts, first_move, states[state], joint[state], child)
 
 
 @jit

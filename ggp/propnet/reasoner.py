@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ggp.canonical import rule_hash
-from ggp.errors import GdlError, MemoryLimit
+from ggp.errors import GdlError, IllegalMove, MemoryLimit
 from ggp.parser import parse
 from ggp.propnet import kernels, store
 from ggp.propnet.ground import ground
@@ -22,6 +24,7 @@ from ggp.reasoner import (
     DEFAULT_MAX_STEPS,
     DEFAULT_MEMORY_LIMIT,
     DEFAULT_TIME_LIMIT,
+    MAX_CHILDREN,
     NO_GOAL,
     Bools,
     Children,
@@ -29,6 +32,8 @@ from ggp.reasoner import (
     MoveTable,
     Playouts,
     States,
+    refuse_too_many,
+    shown_size,
 )
 from ggp.terms import Fact, Rule
 
@@ -69,6 +74,8 @@ class PropnetReasoner:
         self._bit = {fact: i for i, fact in enumerate(tape.facts)}
         self._columns = max(1, -(-len(tape.facts) // 64))
         self._initial = self.encode([[fact for fact, on in zip(tape.facts, tape.init, strict=True) if on]])
+        self._sizes = np.diff(tape.first_move)
+        self._most_children = math.prod(map(len, tape.moves))
         self._workspace = _Workspace(self)
 
     @classmethod
@@ -88,9 +95,7 @@ class PropnetReasoner:
         began = time.monotonic()
         found = ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)
         if (size := len(found.literals) * BYTES_PER_LITERAL) > memory_limit:
-            raise MemoryLimit(
-                f"the network would need about {size / 1e9:.1f} GB, more than {memory_limit / 1e9:.1f} GB"
-            )
+            raise MemoryLimit(f"the network would need about {shown_size(size)}, more than {shown_size(memory_limit)}")
         compiled = tape(build(found, deadline=began + time_limit))
         if time.monotonic() - began > WORTH_KEEPING:
             store.keep(key, compiled)
@@ -106,7 +111,7 @@ class PropnetReasoner:
         return self._bits(states, self.tape.legal[first:end])
 
     def step(self, states: States, joint: npt.ArrayLike) -> States:
-        return self._after(states, np.arange(len(states)), joint)[0]
+        return self._after(states, np.arange(len(states)), self._numbers(joint, len(states)))[0]
 
     def terminal(self, states: States) -> Bools:
         return self._bits(states, np.array([self.tape.terminal], np.uint32))[:, 0]
@@ -123,7 +128,7 @@ class PropnetReasoner:
         first = sum(map(len, self.tape.percepts[:role]))
         percepts = self.tape.percepts[role]
         rows = self.tape.sees[first : first + len(percepts)]
-        bits = self._after(states, np.arange(len(states)), joint, rows, deep=2)[1]
+        bits = self._after(states, np.arange(len(states)), self._numbers(joint, len(states)), rows, deep=2)[1]
         return [tuple(percepts[i] for i in np.flatnonzero(row)) for row in bits]
 
     def playouts(
@@ -161,6 +166,9 @@ class PropnetReasoner:
         asked = np.append(t.legal, np.uint32(t.terminal))
         packed = self._packed(states, asked)
         live = packed[:, (len(asked) - 1) // 64] >> np.uint64((len(asked) - 1) % 64) & np.uint64(1) == 0
+        if len(states) * self._most_children > MAX_CHILDREN:  # perhaps
+            bits = _unpacked(packed, len(t.legal))[live]
+            refuse_too_many([bits[:, first:end] for first, end in pairwise(t.first_move)])
         none = np.zeros(0, np.int64), np.zeros((0, len(self.roles)), np.int64)
         size = kernels.joint_moves(packed, live, t.first_move, *none)
         parents, joint = np.empty(size, np.int64), np.empty((size, len(self.roles)), np.int64)
@@ -218,12 +226,17 @@ class PropnetReasoner:
         child = np.zeros(self._columns, np.uint64)
         kernels.clear_moves(w.values, len(t.facts), len(t.legal))
         moves = np.ascontiguousarray(joint, np.int64)
-        kernels.repeat_step(
-            w.values, t.programs, t.inputs, t.next, t.first_move, w.later, states, moves, child, times
-        )  # fmt: skip
+        kernels.repeat_step(w.values, t.programs, t.inputs, t.next, t.first_move, states, moves, child, times)
         return child
 
     # The kernels
+
+    def _numbers(self, joint: npt.ArrayLike, n: int) -> Ints:
+        """(n, roles): the moves, if there are such: the kernels would write outside their arrays otherwise."""
+        moves = np.ascontiguousarray(joint, np.int64).reshape(-1, len(self.roles))
+        if len(moves) != n or ((moves < 0) | (moves >= self._sizes)).any():
+            raise IllegalMove(f"{len(moves)} joint moves for {n} states, or a number that no move has")
+        return moves
 
     def _packed(self, states: States, rows: npt.NDArray[np.uint32]) -> Words:
         """(n, words): the bits of these rows of the tape in each state."""
@@ -240,16 +253,15 @@ class PropnetReasoner:
         self,
         states: States,
         parents: Ints,
-        joint: npt.ArrayLike,
+        joint: Ints,
         rows: npt.NDArray[np.uint32] = np.zeros(0, np.uint32),  # noqa: B008 (never written to)
         deep: int = 0,
     ) -> tuple[States, Bools]:
         """The states after the moves, and those rows' bits there (`deep` 1) or while they are played (2)."""
-        moves = np.ascontiguousarray(joint, np.int64).reshape(-1, len(self.roles))
         children = np.zeros((len(parents), self._columns), np.uint64)
         packed = np.zeros((len(parents), max(1, -(-len(rows) // 64))), np.uint64)
         if len(parents):
-            self._answer(states, parents, moves, rows, packed, children, deep)
+            self._answer(states, parents, joint, rows, packed, children, deep)
         return children, _unpacked(packed, len(rows))
 
     def _answer(

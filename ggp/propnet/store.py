@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ggp.errors import GdlSyntaxError, RecordError
+from ggp.errors import RecordError
 from ggp.parser import parse_ground
 from ggp.propnet.tape import LOOP, QUESTIONS, REPEAT, RUN, Tape
 
 FORMAT = 3  # of the file and of the tape: another number is another file name
 ARRAYS = ("inputs", "next", "legal", "first_move", "goals", "sees", "init")
+DAMAGE = (  # what unzipping and reading raise, by where exactly the damage is
+    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def folder() -> Path:
@@ -59,13 +65,17 @@ def save(tape: Tape, path: Path) -> None:
         "rows": tape.rows,
         "terminal": tape.terminal,
     }
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     arrays = {name: getattr(tape, name) for name in ARRAYS} | {
         f"program{i}": program for i, program in enumerate(tape.programs)
     }
-    with partial.open("wb") as file:
-        np.savez_compressed(file, names=np.frombuffer(json.dumps(names).encode(), np.uint8), **arrays)
-    partial.replace(path)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            np.savez_compressed(file, names=np.frombuffer(json.dumps(names).encode(), np.uint8), **arrays)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
 
 def load(path: Path) -> Tape:
@@ -87,7 +97,7 @@ def load(path: Path) -> Tape:
         )
         wrong = None if names["format"] == FORMAT else f"format {names['format']}, expected {FORMAT}"
         wrong = wrong or _wrong(tape)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, GdlSyntaxError) as error:
+    except DAMAGE as error:
         raise RecordError(f"{path}: not a compiled game: {error}") from error
     if wrong:
         raise RecordError(f"{path}: not a compiled game: {wrong}")
@@ -113,8 +123,8 @@ def _wrong(tape: Tape) -> str | None:
         return "percepts do not fit their names"
     if not 1 + len(tape.facts) + sum(moves) <= tape.rows <= 1 << 31:
         return f"{tape.rows} rows"
-    answers = np.concatenate([tape.next, tape.legal, tape.sees, tape.goals[:, 2], [tape.terminal]]).astype(np.int64)
-    if answers.min() < 0 or answers.max() >= tape.rows:
+    answers = np.concatenate([tape.next, tape.legal, tape.sees, tape.goals[:, 2]]).astype(np.int64)
+    if not 0 <= tape.terminal < tape.rows or (len(answers) and (answers.min() < 0 or answers.max() >= tape.rows)):
         return "an answer is read from outside"
     if len(tape.goals) and not (tape.goals[:, 0].min() >= 0 and tape.goals[:, 0].max() < roles):
         return "a goal of nobody"

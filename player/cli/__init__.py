@@ -66,7 +66,7 @@ class Commands(click.Group):
 
 
 def _fail(message: str) -> NoReturn:
-    click.echo(f"ggp: {message}", err=True)
+    click.echo(f"ggp: {''.join(c for c in message if c.isprintable())}", err=True)  # it may quote a hostile file
     sys.exit(1)
 
 

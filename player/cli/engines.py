@@ -92,7 +92,8 @@ def bench(
                     on_window=update,
                 )
             )
-    ratio = found[0].states_per_s / found[-1].states_per_s
+    # A game that is over at once has no states to count.
+    ratio = found[0].states_per_s / found[-1].states_per_s if found[-1].states_per_s else None
     if as_json:
         figures = {"game": game.name, **asdict(found[0]), "seed": seed}
         print_json(figures | ({"prolog": asdict(found[1]), "ratio": ratio} if engine == "both" else {}))
@@ -100,10 +101,11 @@ def bench(
     for s in found:
         click.echo(f"{game.name}, engine {s.engine}: ready in {s.compile_s:.2f} s")
         click.echo(f"{s.states_per_s:,.0f} states/s, {s.playouts_per_s:,.1f} playouts/s, best of {s.windows}")
-        if s.children_us is not None and s.step_us is not None:
-            click.echo(f"one state at a time: all children {s.children_us:.2f} µs, a step {s.step_us:.2f} µs")
+        if s.step_us is not None:
+            children = f"all children {s.children_us:.2f} µs, " if s.children_us is not None else ""
+            click.echo(f"one state at a time: {children}a step {s.step_us:.2f} µs")
         click.echo(f"{s.playouts:,} playouts of {s.mean_steps:.1f} steps, seed {seed}")
-    if engine == "both":
+    if engine == "both" and ratio is not None:
         click.echo(f"propnet plays {ratio:,.0f} times as fast as prolog")
 
 

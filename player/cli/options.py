@@ -95,7 +95,7 @@ class SizeType(Kind):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([kmgt]?)i?b?", str(value).strip().lower(), re.ASCII)
         size = int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " ")) if found else 0
-        if size <= 0:
+        if not 0 < size <= 1 << 50:  # more than any machine has, less than the system's calls can take
             self.fail(f"{value!r}, expected a size such as 500M or 4G", param, ctx)
         return size
 
@@ -108,8 +108,8 @@ class SecondsType(Kind):
             seconds = float(value)
         except ValueError:
             seconds = -1
-        if not 0 < seconds < 1e9:
-            self.fail(f"{value!r}, expected seconds", param, ctx)
+        if not 0 < seconds <= 1e6:  # the system's calls cannot wait much longer
+            self.fail(f"{value!r}, expected seconds, up to a million", param, ctx)
         return seconds
 
 

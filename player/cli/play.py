@@ -89,7 +89,7 @@ def match(
         click.echo(f"{game.name}, {_seated(game, players)}, seed {seed}")
     with open(out, "w", encoding="utf-8") if out else nullcontext() as file:  # before playing: it may not work
         with waiting(f"playing {game.name}") if as_json else nullcontext():
-            played = setting.play(game, seed, None if as_json else _watcher(game, drawn=not person))
+            played = setting.play(game, seed, None if as_json else _watcher(game, person=person))
         if file:
             file.write(f"{records.dumps(played)}\n")
     if as_json:
@@ -121,16 +121,17 @@ def _seated(game: Game, players: Sequence[Player]) -> str:
     return ", ".join(f"{game.roles[i]}: {player}" for i, player in zip(seats(game, len(players)), players, strict=True))
 
 
-def _watcher(game: Game, *, drawn: bool) -> Callable[[Step], None]:
+def _watcher(game: Game, *, person: bool) -> Callable[[Step], None]:
+    """Tells every step; a person at the board draws it for themselves, and in GDL-II may not see what others play."""
     from ggp.render import draw
 
     def watch(step: Step) -> None:
-        if step.moves is not None:
+        if step.moves is not None and not (person and game.is_imperfect):
             played = ", ".join(f"{role} {move}" for role, move in zip(game.roles, step.moves, strict=True))
             click.echo(f"\n{step.number}. {played}")
         for fault in step.faults:
             click.echo(f"   {fault.role}: {fault.kind}")
-        if drawn or step.state.is_terminal:
+        if not person or step.state.is_terminal:
             click.echo(f"\n{draw(step.state)}")
 
     return watch

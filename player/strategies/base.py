@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
-from ggp.errors import ReasonerError
+from ggp.errors import ReasonerError, TimeLimit
 from ggp.game import Game, Moves, State
 from ggp.match import Deadline, Happened, Percepts
 from ggp.terms import Move
@@ -37,11 +38,11 @@ class Player:
     def end(self, goals: Mapping[str, int | None]) -> None:
         pass
 
-    def legal(self, state: State | None) -> Moves:
-        """The role's legal moves: a GDL-II player knows them although it does not know the state."""
+    def legal(self, state: State | None, deadline: Deadline) -> Moves:
+        """The role's legal moves: a GDL-II player can know them although it does not know the state."""
         if state is None:
             assert self.guess is not None, "only GDL-II hides the state"
-            state = self.guess.state()
+            state = self.guess.state(deadline)
         return state.legal(self.role)
 
 
@@ -57,18 +58,23 @@ class Guess:
         self.rng = rng
         self.seen: list[Percepts] = []
         self.path = [initial]
-        self.others: list[Iterator[State]] = []  # others[i]: what else may have followed path[i]
+        self.others: list[Iterator[State | Literal[False]]] = []  # others[i]: what else may have followed path[i]
 
     def observe(self, percepts: Percepts) -> None:
         self.seen.append(percepts)
 
-    def state(self) -> State:
-        """A state in which the game goes on and that fits what was seen. Fast unless the guess turns out wrong."""
+    def state(self, deadline: Deadline) -> State:
+        """A state in which the game goes on and that fits what was seen.
+
+        Fast unless the guess turns out wrong; a search that does not end in time goes on with the next call.
+        """
         while len(self.path) <= len(self.seen) or self.path[-1].is_terminal:
+            if deadline.passed:
+                raise TimeLimit(f"no course of the game was found in time that fits what {self.role} saw")
             if len(self.path) <= len(self.seen) and len(self.others) < len(self.path):
                 self.others.append(self.fitting(self.path[-1], self.seen[len(self.path) - 1]))
-            if len(self.others) == len(self.path) and (after := next(self.others[-1], None)):
-                self.path.append(after)
+            if len(self.others) == len(self.path) and (after := next(self.others[-1], None)) is not None:
+                self.path += [after] if after else []
                 continue
             del self.others[len(self.path) - 1 :]
             self.path.pop()
@@ -76,7 +82,8 @@ class Guess:
                 raise ReasonerError(f"no course of the game fits what {self.role} saw")
         return self.path[-1]
 
-    def fitting(self, state: State, percepts: Percepts) -> Iterator[State]:
+    def fitting(self, state: State, percepts: Percepts) -> Iterator[State | Literal[False]]:
+        """What may follow this state, and False for each joint move that does not fit: searching takes time."""
         game, me = state.game, state.game.roles.index(self.role)
         own = state.legal(self.role).find(percepts.move) if not state.is_terminal else None
         if own is None:
@@ -85,5 +92,4 @@ class Guess:
         shuffled = [[moves[i] for i in self.rng.permutation(len(moves))] for moves in options]
         for joint in product(*shuffled):
             ids = [[table.id(move) for table, move in zip(state.reasoner.moves, joint, strict=True)]]
-            if state.reasoner.sees(state.row, ids, me)[0] == percepts.seen:
-                yield state.play(*joint)
+            yield state.reasoner.sees(state.row, ids, me)[0] == percepts.seen and state.play(*joint)

@@ -19,7 +19,7 @@ class Random(Player):
     """Plays any legal move, all with the same probability."""
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
-        legal = self.legal(state)
+        legal = self.legal(state, deadline)
         return legal[int(self.rng.integers(len(legal)))]
 
 
@@ -27,7 +27,7 @@ class Legal(Player):
     """Plays the first legal move, sorted as GDL text."""
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
-        return self.legal(state)[0]
+        return self.legal(state, deadline)[0]
 
 
 class Human(Player):
@@ -44,7 +44,7 @@ class Human(Player):
         self.screen = screen or sys.stdout
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
-        legal = self.legal(state)
+        legal = self.legal(state, deadline)
         if len(legal) == 1:
             return legal[0]  # no choice, no question
         if state is not None:
@@ -81,7 +81,7 @@ def meant(answer: str, legal: Moves) -> Move | str:
     "'mark' may be (mark 1 1), (mark 2 1): please go on"
     """
     text = " ".join(answer.split()).lower()
-    if text.isdecimal() and 1 <= int(text[:9]) <= len(legal):
+    if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(legal):
         return legal[int(text) - 1]
     if (exact := legal.find(answer)) is not None:
         return exact

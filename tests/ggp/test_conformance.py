@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,8 @@ END = {"playout": 0, "step": 1, "state": ["(n 2)"], "legals": {"a": ["(add 1)", 
        "goals": {"a": 100}, "move": None}  # fmt: skip
 
 
-def verdict(folder: Path, *lines: object) -> Verdict:
-    (folder / "adding.kif").write_text(RULES)
+def verdict(folder: Path, *lines: object, rules: str = RULES) -> Verdict:
+    (folder / "adding.kif").write_text(rules)
     with gzip.open(folder / "adding.jsonl.gz", "wt") as file:
         file.write("\n".join(json.dumps(line) for line in ({"game": "adding"}, *lines)))
     return check(folder / "adding.kif", folder / "adding.jsonl.gz", "prolog", 10)
@@ -57,6 +58,7 @@ def test_a_right_trace_agrees_whatever_its_case(tmp_path: Path) -> None:
     [
         ({"state": ["(n 1)", "(n 2)"]}, "facts: −1 ((n 1))"),
         ({"legals": {"a": ["(add 1)"]}}, "legal moves of a: +1 ((add 2))"),
+        ({"legals": {"a": ["(add 1)", "(add 2)"], "b": []}}, "roles: −1 (b)"),
         ({"terminal": False}, "terminal: True, expected False"),
         ({"goals": {"a": 50}}, "goals of a: [100], expected [50]"),
         ({"goals": {"a": None}, "goals_raw": {"a": ["0", "100"]}}, "goals of a: [100], expected [0, 100]"),
@@ -64,6 +66,28 @@ def test_a_right_trace_agrees_whatever_its_case(tmp_path: Path) -> None:
 )
 def test_the_first_difference_is_shown(tmp_path: Path, changed: dict[str, object], what: str) -> None:
     assert verdict(tmp_path, START, END | changed) == Verdict("adding", "disagree", 2, 0, 1, what)
+
+
+def test_percepts_are_compared_where_a_trace_has_them(tmp_path: Path) -> None:
+    rules = RULES + "(<= (sees a (Got ?x)) (does a (Add ?x)))"
+    assert verdict(tmp_path, START | {"sees": {"a": ["(got 2)"]}}, END, rules=rules).outcome == "agree"
+    found = verdict(tmp_path, START | {"sees": {"a": ["(got 1)"]}}, END, rules=rules)
+    assert found.what == "percepts of a: +1 ((got 2)) −1 ((got 1))"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ([1], r"not a trace: '\[1\]', expected an object with goals, legals, move, "),
+        ({"step": 0}, r"not a trace: '{\"step\": 0}', expected an object with "),
+        (END, "the trace starts with step 1, expected 0"),
+        (START | {"move": {"b": "(add 2)"}}, "the trace plays None, which is not legal"),
+    ],
+)
+def test_a_trace_of_another_kind_fails(tmp_path: Path, line: object, what: str) -> None:
+    found = verdict(tmp_path, line)
+    assert found.outcome == "failed"
+    assert re.search(what, found.what)
 
 
 def test_a_trace_that_plays_illegal_moves_or_is_damaged_fails(tmp_path: Path) -> None:

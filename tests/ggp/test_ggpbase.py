@@ -99,6 +99,8 @@ def test_no_clock_survives() -> None:
         ({"goalValues": [100, -5]}, r"where: goalValues\[1\]: '-5', expected 0…100 or null"),
         ({"playerNamesFromHost": []}, "where: playerNamesFromHost: 0 of them, expected one for each of the 2 roles"),
         ({"errors": [["", ""]] * 3}, "where: errors: 3 rows, expected at most one for each of the 2 states"),
+        ({"errors": 5}, "where: errors: int '5', expected list"),
+        ({"errors": [5, []]}, "where: errors: int '5', expected list"),
         ({"errors": [[""]]}, r"where: errors\[0\]: 1 errors, expected one for each of the 2 roles"),
         ({"errors": [[1, 2]]}, r"where: errors\[0\]: int '1', expected str"),
         ({"startClock": "x"}, "where: startClock: 'x', expected seconds"),
@@ -108,6 +110,13 @@ def test_no_clock_survives() -> None:
 def test_what_is_wrong_is_said(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=f"^{message}"):
         ggpbase.loads(json.dumps(FOREIGN | change), where="where")
+
+
+def test_a_match_without_moves_has_as_many_roles_as_errors() -> None:
+    begun = {"matchId": "m", "isCompleted": False, "states": ["( p )"], "moves": [], "errors": [["", "TO"]]}
+    match = ggpbase.loads(json.dumps(begun))
+    assert match.roles == ("role1", "role2")
+    assert match.errors == (Fault(0, "role2", "start"),)
 
 
 def test_moves_must_fit_the_roles_of_the_game() -> None:

@@ -112,7 +112,7 @@ def test_bundled_games_agree_with_prolog(name: str) -> None:
         # not roles, several goals, goals that are no numbers, relations without rules, other arities
         "(legal c x) (legal a y) (goal a 10) (<= (goal a 70) (true (s 1))) (goal a best) (goal c 1)",
         "(<= (legal a x) (nowhere ?y)) (<= (legal a y) (not (nowhere 1))) (<= (legal a z) (true nothing))"
-        "(<= (legal a ?x) (legal a ?x 1)) (legal a w 1) (<= (goal a 5) (not (does a y)))",
+        "(<= (legal a ?x) (p ?x 1) (not (p ?x))) (p w 1) (p v 1) (p v) (<= (goal a 5) (not (does a y)))",
         # facts that hold for ever, and `init` by rules
         "(next (t 1)) (<= (next (t 2)) (q 2)) (q 2) (legal a x) (<= (init (u ?x)) (q ?x)) (<= (init v) (not (true v)))",
         # percepts

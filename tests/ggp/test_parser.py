@@ -306,5 +306,5 @@ def test_the_public_games_are_read_and_printed_back() -> None:
 
 
 def test_a_file_without_end_is_refused() -> None:
-    with pytest.raises(GdlSyntaxError, match="^/dev/zero:1:1: more than 64 MB, expected a rulesheet$"):
+    with pytest.raises(GdlSyntaxError, match=r"^/dev/zero:1:1: more than 64 MB, expected a rulesheet$"):
         load("/dev/zero")

@@ -102,11 +102,15 @@ def test_there_should_be_one_goal_at_the_end() -> None:
     ]
 
 
-@pytest.mark.parametrize("value", ["101", "-7"])
-def test_goals_are_from_0_to_100(value: str) -> None:
+def test_goals_are_from_0_to_100() -> None:
     for when in ("(true (step 1))", "terminal"):
-        (found,) = errors(COUNT + f"(worth {value}) (<= (goal white ?v) {when} (worth ?v))")
-        assert f": white's goal is {value}, expected 0 to 100, in (step " in found
+        (found,) = errors(COUNT + f"(worth 101) (<= (goal white ?v) {when} (worth ?v))")
+        assert ": white's goal is 101, expected 0 to 100, in (step " in found
+
+
+def test_a_goal_that_is_no_number_is_none() -> None:
+    (found,) = warnings(COUNT + "(worth -7) (<= (goal white ?v) terminal (worth ?v))")
+    assert "white has no goal at the end, expected one," in found
 
 
 def test_every_role_should_win_now_and_then() -> None:

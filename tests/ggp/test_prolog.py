@@ -6,12 +6,15 @@ import os
 import signal
 import threading
 import time
+from collections import deque
+from itertools import accumulate, repeat
 
 import numpy as np
 import pytest
 
 from ggp.errors import EngineMissing, MemoryLimit, ReasonerError, TimeLimit
 from ggp.game import Game, load
+from ggp.parser import parse_ground
 from ggp.prolog.reasoner import PrologReasoner
 from ggp.prolog.translate import Program, compile_program
 
@@ -35,7 +38,7 @@ def test_runaway_rules_end_at_the_memory_limit_and_the_engine_lives_on() -> None
     reasoner = Game.parse(f"{FRAME} {digits} (<= (legal a (m {names})) {join})").reasoner(
         "prolog", memory_limit=200 << 20
     )
-    with pytest.raises(MemoryLimit, match=r"the rules need more than the memory limit of 0.2 GB"):
+    with pytest.raises(MemoryLimit, match=r"the rules need more than the memory limit of 200 MB"):
         reasoner.legal(reasoner.initial(), 0)
     assert not reasoner.terminal(reasoner.initial())[0]
 
@@ -44,6 +47,29 @@ def test_unsafe_rules_are_reported_not_answered() -> None:
     reasoner = Game.parse(FRAME + "(<= (legal a (go ?x)) (true (s 0)))").reasoner("prolog")
     with pytest.raises(ReasonerError, match=r"the rules derive \(go \?\), where \? is a variable that nothing binds"):
         reasoner.legal(reasoner.initial(), 0)
+
+
+def test_numbers_keep_their_meaning_after_an_answer_that_was_refused() -> None:
+    unsafe = "(legal a go) (<= (legal a (go ?x)) (true (s 0))) (<= (next (s 1)) (does a go))"
+    reasoner = Game.parse(FRAME + unsafe).reasoner("prolog")
+    states = reasoner.initial()
+    with pytest.raises(ReasonerError, match="nothing binds"):
+        reasoner.legal(states, 0)  # `go` had got a number by then
+    reasoner.moves[0].add(parse_ground("go"))
+    assert [str(fact) for fact in reasoner.facts(reasoner.step(states, [[0]]))[0]] == ["(s 1)"]
+
+
+def test_terms_that_grow_too_deep_are_an_error_of_the_rules() -> None:
+    game = Game.parse(
+        "(role a) (init (n z)) (legal a go) (<= (next (n (s ?x))) (true (n ?x))) (goal a 0) (<= terminal q)"
+    )
+    reasoner = game.reasoner("prolog")
+    states = reasoner.initial()
+    reasoner.legal(states, 0)
+    for _ in range(240):
+        states = reasoner.step(states, [[0]])
+    with pytest.raises(ReasonerError, match=r"the rules derive \(n \(s .*, which is nested deeper than 250 levels"):
+        deque(accumulate(repeat([[0]], 20), reasoner.step, initial=states))
 
 
 def test_a_killed_process_is_replaced_and_numbers_keep_their_meaning() -> None:

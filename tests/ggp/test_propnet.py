@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ggp.errors import GdlError, ReasonerError, RecordError
+from ggp.errors import GdlError, IllegalMove, ReasonerError, RecordError
 from ggp.game import Game, load
 from ggp.parser import parse_ground
 from ggp.propnet import PropnetReasoner, kernels, store
 from ggp.propnet.ground import ground
 from ggp.propnet.network import FALSE, TRUE, Builder, build
-from ggp.propnet.tape import tape
+from ggp.propnet.tape import Tape, tape
 from ggp.reasoner import Reasoner
 from tests.ggp.oracle import Oracle
 
@@ -288,6 +288,14 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.parametrize("joint", [[[9**9, 0]], [[-1, 0]], [[0, 10]], [], [[0, 0], [0, 0]]])
+def test_moves_that_do_not_exist_do_not_reach_the_kernels(joint: list[list[int]]) -> None:
+    reasoner = load("tic_tac_toe").reasoner("propnet")
+    for ask in (lambda: reasoner.step(reasoner.initial(), joint), lambda: reasoner.sees(reasoner.initial(), joint, 0)):
+        with pytest.raises(IllegalMove, match=r"joint moves for 1 states, or a number that no move has$"):
+            ask()
+
+
 def test_a_kept_game_plays_the_same(kept: Path) -> None:
     game = load("hex_5x5")
     found = store.find(game.rule_hash)
@@ -304,6 +312,19 @@ def test_a_damaged_file_is_an_error_when_loaded_and_ignored_when_found(kept: Pat
         with pytest.raises(RecordError, match="not a compiled game"):
             store.load(kept)
         assert store.find(load("hex_5x5").rule_hash) is None
+
+
+def test_damage_anywhere_in_a_file_is_no_reason_to_fail(kept: Path) -> None:
+    whole = kept.read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 200)):
+        kept.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        assert isinstance(store.find(load("hex_5x5").rule_hash), Tape | None)  # a date, say, is read by nobody
+
+
+def test_saving_leaves_nothing_beside_the_file(kept: Path) -> None:
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        store.save(replace(store.load(kept), rows=object()), kept)  # type: ignore[arg-type]
+    assert list(kept.parent.iterdir()) == [kept]
 
 
 @pytest.mark.parametrize(

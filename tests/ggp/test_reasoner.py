@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from ggp.errors import GdlSyntaxError, IllegalMove
+from ggp.errors import GdlSyntaxError, IllegalMove, MemoryLimit
 from ggp.game import Game, State, load
 from ggp.parser import parse_ground
 
@@ -255,6 +255,14 @@ def test_two_games_do_not_see_each_other(engine: str) -> None:
         for reasoner, move in ((one, "1"), (two, "2")):
             reasoner.legal(reasoner.initial(), 0)
             assert [str(m) for m in reasoner.moves[0]] == [move]
+
+
+def test_more_joint_moves_than_can_be_listed_are_refused(engine: str) -> None:
+    roles = [f"r{i}" for i in range(40)]
+    rules = "".join(f"(role {r}) (legal {r} x) (legal {r} y) (goal {r} 0)" for r in roles)
+    reasoner = Game.parse(rules + "(init on) (<= (next on) (true on)) (<= terminal (true off))").reasoner(engine)
+    with pytest.raises(MemoryLimit, match=r"^1\.1e\+12 joint moves, expected at most 16777216 at once$"):
+        reasoner.expand(reasoner.initial())
 
 
 def test_unknown_moves_are_an_error(engine: str) -> None:

@@ -62,15 +62,12 @@ def test_help_lists_every_command_with_examples() -> None:
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    seconds = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        assert "Usage: ggp" in process("--help").stdout
-        seconds.append(time.perf_counter() - begun)
-    assert min(seconds) < 0.3
+    begun = time.perf_counter()
+    assert "Usage: ggp" in process("--help").stdout
+    assert time.perf_counter() - begun < 3  # 0.05 s on an idle machine; what would make it slow is not imported:
     command = [sys.executable, "-X", "importtime", "-c", "from player.cli import main; main(['--help'])"]
     imported = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
-    assert not [heavy for heavy in ("numpy", "rich", "pyswip") if heavy in imported]
+    assert not [heavy for heavy in ("clingo", "numba", "numpy", "pyswip", "rich") if heavy in imported]
 
 
 def test_version() -> None:
@@ -96,6 +93,8 @@ def test_bad_input_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     [
         ("--time-limit", "soon", "'soon', expected seconds"),
         ("--time-limit", "0", "'0', expected seconds"),
+        ("--time-limit", "1e8", "'1e8', expected seconds, up to a million"),
+        ("--memory-limit", "9999T", "'9999T', expected a size such as 500M or 4G"),
         ("--time-limit", "nan", "'nan', expected seconds"),
         ("--memory-limit", "much", "'much', expected a size such as 500M or 4G"),
         ("--memory-limit", "0G", "'0G', expected a size such as 500M or 4G"),
@@ -342,6 +341,13 @@ def test_a_person_plays() -> None:
     assert result.stdout.endswith("The game is over: xplayer 100, oplayer 0\n")
 
 
+def test_a_person_is_not_shown_what_the_game_hides() -> None:
+    result = ggp("match", "kuhn_poker", "--players", "human,random", "--seed", "2", stdin="bet\n")
+    assert result.exit_code == 0
+    assert "p1 played noop and sees (card p1 jack)" in result.stdout
+    assert "deal" not in result.stdout
+
+
 def test_a_person_leaves() -> None:
     result = ggp("match", "tic_tac_toe", "--players", "human,legal", stdin="1\n")
     assert result.exit_code == 130
@@ -359,7 +365,10 @@ def test_a_person_leaves() -> None:
         (["nim", "--players", "random,deep-blue"], "player 'deep-blue': expected one of human, legal, random"),
         (["nim", "--players", "human,random", "--json"], "a human player and --json: both want the terminal"),
         (["nim", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
-        (["nim", "--play-clock", "never"], "Invalid value for '--play-clock': 'never', expected seconds"),
+        (
+            ["nim", "--play-clock", "never"],
+            "Invalid value for '--play-clock': 'never', expected seconds, up to a million",
+        ),
     ],
 )
 def test_matches_that_cannot_be(args: list[str], message: str) -> None:
@@ -460,6 +469,24 @@ def test_bench() -> None:
     assert text.startswith("nim, engine prolog: ready in ")
     assert " states/s, " in text
     assert text.endswith(" steps, seed 1\n")
+
+
+def test_what_a_file_says_of_itself_plays_no_tricks_on_the_terminal(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    output("match", "nim", "--seed", "1", "--out", str(record))
+    forged = json.loads(record.read_text()) | {"id": "a\x1b]0;b\x07", "completed": False}
+    record.write_text(json.dumps(forged))
+    result = ggp("replay", str(record))
+    assert (result.exit_code, result.stderr.partition(":")[0]) == (1, "ggp")
+    assert "a]0;b: completed is False" in result.stderr
+
+
+def test_bench_of_a_game_that_is_over_at_once(tmp_path: Path) -> None:
+    over = tmp_path / "over.kif"
+    over.write_text("(role a) (init x) (legal a go) (<= (next x) (true x)) (<= terminal (true x)) (goal a 100)")
+    found = figures("bench", str(over), "--engine", "both", "--seconds", "0.1")
+    assert (found["states_per_s"], found["ratio"]) == (0, None)
+    assert "0 states/s, " in output("bench", str(over), "--engine", "both", "--seconds", "0.1")
 
 
 def test_doctor() -> None:

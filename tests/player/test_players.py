@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from multiprocessing import active_children
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,18 @@ def test_a_worker_that_dies_is_an_error() -> None:
         list(simulate(game, setting, games=2, seed=1, jobs=2))
 
 
+def test_workers_end_with_the_simulation_that_nobody_wants_any_more() -> None:
+    game = load("nim")
+    setting = Setting(game.rulesheet.source.text, "nim", parse_players("random,random"), 10, 5)
+    before = set(active_children())
+    matches = simulate(game, setting, games=100_000, seed=1, jobs=2)
+    next(matches)
+    assert len(set(active_children()) - before) == 2
+    assert isinstance(matches, Generator)
+    matches.close()  # as ctrl-C does
+    assert not set(active_children()) - before
+
+
 def test_legal_plays_the_first_move_in_the_order_of_the_text() -> None:
     state = load("tic_tac_toe").initial
     player = Legal(rng())
@@ -153,7 +166,27 @@ def test_percepts_that_fit_no_course_are_an_error() -> None:
     guess = Guess(game.initial, "candidate", rng())
     guess.observe(Percepts(parse_ground("(jump high)"), ()))
     with pytest.raises(ReasonerError, match=r"^no course of the game fits what candidate saw$"):
-        guess.state()
+        guess.state(Deadline.after(60))
+
+
+def test_a_guess_that_takes_too_long_is_late_and_goes_on_later() -> None:
+    """Three digits of nine are told only at the end: hundreds of guesses have to be revised."""
+    digits = " ".join(f"(digit {i})" for i in range(9))
+    rules = f"""(role random) (role a) (init (step 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) {digits}
+        (<= (legal random (dial ?d)) (digit ?d)) (legal a noop) (<= (legal a call) (true (step 4)))
+        (<= (next (code ?n ?d)) (does random (dial ?d)) (true (step ?n))) (<= (next (code ?n ?d)) (true (code ?n ?d)))
+        (<= (next (step ?n)) (true (step ?m)) (succ ?m ?n)) (<= (next over) (true (step 4)))
+        (<= (sees a (code ?x ?y ?z)) (true (step 3)) (true (code 0 ?x)) (true (code 1 ?y)) (true (code 2 ?z)))
+        (<= terminal (true over)) (goal a 100)"""
+    game = Game.parse(rules)
+    ticks = iter(range(10**9))
+    strategies = [Legal(rng())]
+    match = play_match(game, strategies, rng=rng(), play_clock=100, clock=lambda: float(next(ticks)))
+    assert [(fault.step, fault.kind) for fault in match.errors] == [(4, "late")]
+    (guess,) = (strategy.guess for strategy in strategies)
+    assert guess is not None
+    del guess.seen[4:]
+    assert "call" in guess.state(Deadline.after(60)).legal("a")
 
 
 def answers(*lines: str) -> Any:
@@ -171,7 +204,7 @@ def answers(*lines: str) -> Any:
 def test_a_person_sees_the_board_and_the_moves() -> None:
     state = load("tic_tac_toe").initial
     screen = io.StringIO()
-    human = Human(rng(), answers("what?", "", "0", "10", "mark 3", "mark 3 2"), screen)
+    human = Human(rng(), answers("what?", "", "0", "10", "0000000010", "mark 3", "mark 3 2"), screen)
     human.prepare(state.game, "xplayer", Deadline.after(1))
     assert str(human.choose(state, Deadline.after(1))) == "(mark 3 2)"
     said = screen.getvalue()
