@@ -219,9 +219,10 @@ def written_in_parentheses(rules: Iterable[Rule]) -> frozenset[str]:
 
 
 def respelled(term: Fact, names: frozenset[str]) -> Fact:
-    """`term` with the constants in `names` printed in parentheses."""
-    if not names:
-        return term
+    """`term` with the constants in `names` printed in parentheses, and no others."""
     if isinstance(term, Symbol):
-        return Symbol(term.name, parens=True) if term.name in names else term
+        parens = term.name in names
+        return term if parens == term.parens else Symbol(term.name, parens=parens)
+    if not names and all(isinstance(arg, Symbol) and not arg.parens for arg in term.args):
+        return term
     return Compound(term.name, tuple(a if isinstance(a, Variable) else respelled(a, names) for a in term.args))

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +36,7 @@ from ggp.reasoner import (
     refuse_too_many,
     shown_size,
 )
-from ggp.terms import Fact, Rule
+from ggp.terms import Fact, Rule, respelled, written_in_parentheses
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class PropnetReasoner:
         _tell_if_slow()
         key = rule_hash(rules)
         if (kept := store.find(key)) is not None:
-            return cls(kept)
+            return cls(_spelled(kept, rules))
         began = time.monotonic()
         found = ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)
         if (size := len(found.literals) * BYTES_PER_LITERAL) > memory_limit:
@@ -297,6 +298,17 @@ class PropnetReasoner:
                 some = np.maximum(np.asarray(given, np.float64)[: len(mine)], 0.0)
                 mine[: len(some)] = some
         return weights
+
+
+def _spelled(tape: Tape, rules: Sequence[Rule]) -> Tape:
+    """A kept game printed as these rules write it: `(p)` and `p` are one atom, so their rule hashes are equal."""
+    names = written_in_parentheses(rules)
+    return replace(
+        tape,
+        facts=tuple(respelled(fact, names) for fact in tape.facts),
+        moves=tuple(tuple(respelled(move, names) for move in some) for some in tape.moves),
+        percepts=tuple(tuple(respelled(percept, names) for percept in some) for some in tape.percepts),
+    )
 
 
 def _tell_if_slow() -> None:

@@ -305,6 +305,18 @@ def test_a_kept_game_plays_the_same(kept: Path) -> None:
     assert np.array_equal(a, b)
 
 
+def test_a_kept_game_is_printed_as_the_rules_at_hand_write_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUGUR_CACHE", str(tmp_path))
+    monkeypatch.setattr("ggp.propnet.reasoner.WORTH_KEEPING", 0.0)
+    for written in ("(lock)", "lock"):
+        rules = f"(role a) (init {written}) (legal a (turn {written})) (<= terminal (true {written})) (goal a 1)"
+        game = Game.parse(rules + f"(<= (next {written}) (true {written}))")
+        reasoner = game.reasoner("propnet")
+        assert [str(fact) for fact in reasoner.facts(reasoner.initial())[0]] == [written]
+        assert [str(move) for move in reasoner.moves[0]] == [f"(turn {written})"]
+    assert len(list((tmp_path / "networks").iterdir())) == 1
+
+
 def test_a_damaged_file_is_an_error_when_loaded_and_ignored_when_found(kept: Path) -> None:
     whole = kept.read_bytes()
     for damaged in (b"", b"junk", whole[: len(whole) // 2]):
