@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ggp.propnet.demand import is_demand
-from ggp.propnet.estimate import Estimate, Relation, relation
-from ggp.propnet.flatten import Auxiliaries, atom_of, bound_by, guards
-from ggp.terms import Rule, Term, Variable, substitute, variables
+from ggp.propnet.estimate import Estimate
+from ggp.propnet.flatten import Auxiliaries, Relation, atom_of, bound_by, guards, relation, scope
+from ggp.terms import Rule, Term, Variable, substitute
 
 STATIC_COST = 0.1  # of an instance without literals that depend on the state: it takes time, but no room
 
@@ -43,6 +43,7 @@ class _Decomposition:
         self.sizes = Estimate(rules)
         self.new = Auxiliaries("part")
         self.chosen: set[str] = set()  # of the new relations
+        self.costs: dict[tuple[Term, ...], float] = {}
 
     def rules(self) -> list[Rule]:
         return [rule for rule in self.new.rules if rule.head.name in self.chosen]
@@ -56,7 +57,7 @@ class _Decomposition:
 
     def forms(self, rule: Rule, order: Order) -> Iterator[tuple[float, tuple[Term, ...], tuple[str, ...]]]:
         """What a rule becomes as its variables go one after the other: the cost, the body, the new relations in it."""
-        head = set(variables(rule.head))
+        head = scope(rule.head)
         left = rule.body
         spent = 0.0
         made: tuple[str, ...] = ()
@@ -65,44 +66,46 @@ class _Decomposition:
             bucket = min(buckets, key=lambda bucket: order(bucket, left))
             body = self.filtered(bucket, left)
             rest = [literal for literal in left if literal not in bucket]
-            atom = self.relation(body, bound_by(body) & head.union(*map(variables, rest)))
+            atom = self.relation(body, bound_by(body) & head.union(*map(scope, rest)))
             if atom.name not in self.chosen and atom.name not in made:
                 spent += self.cost(body)
             made = (*made, atom.name)
             left = (*rest, atom)
             yield spent + self.cost(left), left, made
 
-    def buckets(self, left: Sequence[Term], head: set[Variable]) -> list[list[Term]]:
+    def buckets(self, left: Sequence[Term], head: frozenset[Variable]) -> list[list[Term]]:
         """For each variable that can go: the literals that have it."""
-        scopes = [(literal, set(variables(literal))) for literal in left]
-        free = set().union(*(scope for _, scope in scopes)) - head
-        buckets = [[literal for literal, scope in scopes if v in scope] for v in sorted(free, key=str)]
+        free = frozenset[Variable]().union(*map(scope, left)) - head
+        buckets = [[literal for literal in left if v in scope(literal)] for v in sorted(free, key=str)]
         return [bucket for bucket in buckets if len(bucket) < len(left)]
 
     def by_cost(self, bucket: Sequence[Term], left: Sequence[Term]) -> float:
         return self.cost(self.filtered(bucket, left))
 
     def by_scope(self, bucket: Sequence[Term], left: Sequence[Term]) -> float:
-        return len({v for literal in bucket for v in variables(literal)})
+        return len(frozenset[Variable]().union(*map(scope, bucket)))
 
     def cost(self, body: Iterable[Term]) -> float:
         """How many literals the instances of a body are expected to have."""
-        literals = list(body)
-        changing = sum(not self.is_static(literal) for literal in literals)
-        return self.sizes.join(literals).size * max(changing, STATIC_COST)
+        literals = tuple(body)
+        known = self.costs.get(literals)
+        if known is None:
+            changing = sum(not self.is_static(literal) for literal in literals)
+            known = self.costs[literals] = self.sizes.join(literals).size * max(changing, STATIC_COST)
+        return known
 
     def filtered(self, bucket: Sequence[Term], left: Sequence[Term]) -> list[Term]:
         """The bucket, with copies of other literals: those that the grounder settles, and what binds variables."""
-        scope = {v for literal in bucket for v in variables(literal)}
+        mine = frozenset[Variable]().union(*map(scope, bucket))
         rest = [literal for literal in left if literal not in bucket]
         settled = [literal for literal in rest if self.is_static(literal)]
-        inside = [literal for literal in settled if scope.issuperset(variables(literal))]
-        missing = scope - bound_by(bucket) - bound_by(inside)
+        inside = [literal for literal in settled if scope(literal) <= mine]
+        missing = mine - bound_by(bucket) - bound_by(inside)
         copied = guards(missing, settled)
         copied += guards(missing - bound_by(copied), rest)
-        copied += [literal for literal in settled if is_demand(literal) and scope.intersection(variables(literal))]
+        copied += [literal for literal in settled if is_demand(literal) and scope(literal) & mine]
         copied = [literal for literal in dict.fromkeys(copied) if literal not in inside]
-        away = {v: Variable(f"{v.name} copy") for literal in copied for v in variables(literal) if v not in scope}
+        away = {v: Variable(f"{v.name} copy") for literal in copied for v in scope(literal) - mine}
         return [*bucket, *(substitute(literal, away) for literal in copied), *inside]
 
     def relation(self, body: Sequence[Term], kept: Collection[Variable]) -> Term:

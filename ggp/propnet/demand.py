@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import prod
 
 from ggp.dependencies import components
-from ggp.propnet.estimate import Estimate, Relation, relation
-from ggp.propnet.flatten import applied, atom_of, bound_by, is_atom
+from ggp.propnet.estimate import Estimate
+from ggp.propnet.flatten import Relation, applied, atom_of, bound_by, is_atom, relation
 from ggp.terms import Rule, Term, Variable, is_ground, variables
 
 PREFIX = "demand "  # of the new names
@@ -159,9 +159,8 @@ class _Demand:
             total = 0.0
             for rule in first:
                 total += self.sizes.join(rule.body).projected(variables(rule.head)) if rule.body else 1.0
-            mine = (demand(rel), len(positions))
-            self.sizes.domains[mine] = [self.sizes.domains[rel][i] for i in positions]
-            self.sizes.size[mine] = min(total, whole)
+            domains = [self.sizes.domains[rel][i] for i in positions]
+            self.sizes.set((demand(rel), len(positions)), min(total, whole), domains)
             if total > MAX_SHARE * whole and rel not in self.unsafe and self.sizes.size[rel] < HOPELESS:
                 found.append(rel)
         return found

@@ -13,12 +13,11 @@ from functools import cached_property
 from math import prod
 
 from ggp.dependencies import components
-from ggp.propnet.flatten import atom_of, is_atom
+from ggp.propnet.flatten import Relation, atom_of, is_atom, relation
 from ggp.terms import Compound, Rule, Symbol, Term, Variable, is_ground
 
-Relation = tuple[str, int]  # name, arity
 FLOWS: dict[Relation, Relation] = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
-MAX_DEPTH = 5  # of terms in a domain
+MAX_DEPTH = 3  # of terms in a domain
 MAX_SIZE = 1e30
 ROUNDS = 4  # of recursion that are looked at
 CORRELATION = 0.25  # 1: relations that share variables are independent, 0: whatever is in one is in the other
@@ -92,6 +91,7 @@ class Estimate:
             definitions[relation(rule.head)].append(rule)
         self.domains = _domains(definitions)
         self.size: dict[Relation, float] = {}
+        self._atoms: dict[Term, Join] = {}  # what has been estimated, as long as the sizes stay
         self.size[("true", 1)] = self.full(("true", 1))
         uses = {
             rel: list(
@@ -112,18 +112,21 @@ class Estimate:
             else:
                 for rel in rest:
                     self.size[rel] = self._total(definitions[rel])
+        self._atoms.clear()
 
     def _limit(self, members: Sequence[Relation], definitions: Mapping[Relation, Sequence[Rule]]) -> None:
         """Sets the sizes of relations that depend on each other: a few rounds, then what a geometric series goes to."""
         rounds = [dict.fromkeys(members, 0.0)]
         for _ in range(ROUNDS):
             self.size.update(rounds[-1])
+            self._atoms.clear()
             rounds.append({rel: self._total(definitions[rel]) for rel in members})
         for rel in members:
             before, last = (rounds[-i][rel] - rounds[-i - 1][rel] for i in (2, 1))
             ratio = last / before if before else 0.0
             limit = rounds[-1][rel] + last * ratio / (1 - ratio) if ratio < 1 else MAX_SIZE
             self.size[rel] = min(limit, self.full(rel))
+        self._atoms.clear()
 
     def full(self, rel: Relation) -> float:
         """The size of a relation that holds for all that the domains of its arguments allow."""
@@ -140,6 +143,11 @@ class Estimate:
         found = _bound(rule.body, self.domains)
         self.domains[relation(rule.head)] = [_image(arg, found) for arg in rule.head.args]
         self.size[relation(rule.head)] = self._total([rule])
+
+    def set(self, rel: Relation, size: float, domains: list[Domain]) -> None:
+        """A new relation of a known size."""
+        self.domains[rel], self.size[rel] = domains, size
+        self._atoms.clear()
 
     def join(self, literals: Iterable[Term]) -> Join:
         """What the atoms among the literals give together; tests are taken to hold."""
@@ -163,6 +171,12 @@ class Estimate:
 
     def atom(self, atom: Term) -> Join:
         """What an atom gives alone."""
+        known = self._atoms.get(atom)
+        if known is None:
+            known = self._atoms[atom] = self._estimated(atom)
+        return known
+
+    def _estimated(self, atom: Term) -> Join:
         rel = relation(atom)
         domains = self.domains.get(rel, ())
         size, everything = self.size.get(rel, 0.0), 1.0
@@ -177,10 +191,6 @@ class Estimate:
         for found in places.values():
             size /= prod(max(domain.size, 1.0) for domain in found[1:])
         return Join(size, {v: max(min(d.size for d in found), 1.0) for v, found in places.items()})
-
-
-def relation(atom: Term) -> Relation:
-    return atom.name, len(atom.args)
 
 
 def _variables(term: Term) -> list[Variable]:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
 from ggp.terms import Compound, Rule, Symbol, Term, Variable, substitute, variables
 
-MAX_ALTERNATIVES = 64  # of one rule
+MAX_ALTERNATIVES = 16  # of one rule
 Body = Sequence[Term]
+Relation = tuple[str, int]  # name, arity
+
+
+def relation(atom: Term) -> Relation:
+    return atom.name, len(atom.args)
 
 
 def is_connective(literal: Term, *names: str) -> bool:
@@ -31,9 +37,15 @@ def atom_of(literal: Term) -> Term:
     return literal.args[0] if is_connective(literal, "not") else literal
 
 
+@lru_cache(1 << 14)
+def scope(literal: Term) -> frozenset[Variable]:
+    """The variables of a literal."""
+    return frozenset(variables(literal))
+
+
 def bound_by(literals: Iterable[Term]) -> set[Variable]:
     """The variables that the atoms among flat literals bind."""
-    return {v for literal in literals if is_atom(literal) for v in variables(literal)}
+    return set().union(*(scope(literal) for literal in literals if is_atom(literal)))
 
 
 def guards(wanted: Collection[Variable], literals: Iterable[Term]) -> list[Term]:
@@ -42,10 +54,10 @@ def guards(wanted: Collection[Variable], literals: Iterable[Term]) -> list[Term]
     left = [literal for literal in literals if is_atom(literal)]
     chosen: list[Term] = []
     while missing and left:
-        best = max(left, key=lambda atom: (len(missing.intersection(variables(atom))), -len(variables(atom))))
-        if not missing.intersection(variables(best)):
+        best = max(left, key=lambda atom: (len(missing & scope(atom)), -len(scope(atom))))
+        if not missing & scope(best):
             break
-        missing.difference_update(variables(best))
+        missing -= scope(best)
         chosen.append(best)
         left.remove(best)
     return chosen
@@ -112,9 +124,9 @@ def flatten(rules: Iterable[Rule]) -> list[Rule]:
     """
     new = Auxiliaries()
     flat = [flat for rule in rules for flat in _Flat(rule, new).rules()]
-    found = [Rule(rule.head, body) for rule in flat if (body := _safe(rule.body, new)) is not None]
+    found = [Rule(rule.head, body) for rule in flat if (body := _safe(rule, new)) is not None]
     for rule in new.rules:  # it grows meanwhile
-        if (body := _safe(rule.body, new)) is not None:
+        if (body := _safe(rule, new)) is not None:
             found.append(Rule(rule.head, body))
     return list(dict.fromkeys(found))
 
@@ -181,11 +193,14 @@ class _Flat:
         return self.new.atom([made_safe(body, shared, scope.atoms) for body in bodies], shared)
 
 
-def _safe(body: Body, new: Auxiliaries) -> tuple[Term, ...] | None:
-    """`body` as Prolog takes it where nothing binds the variables of a test; None: it never holds."""
-    bound = bound_by(body)
+def _safe(rule: Rule, new: Auxiliaries) -> tuple[Term, ...] | None:
+    """The body as Prolog takes it where nothing binds the variables of a test; None: it never holds.
+
+    Variables of the head may be known to whoever asks.
+    """
+    bound = bound_by(rule.body).union(variables(rule.head))
     safe: list[Term] = []
-    for literal in body:
+    for literal in rule.body:
         if is_atom(literal) or bound.issuperset(variables(literal)):
             safe.append(literal)
         elif is_connective(literal, "distinct"):

@@ -3,6 +3,10 @@
 `true` is a free choice over whatever `init` or `next` can derive, `does` over whatever `legal` can derive for a role:
 what the grounder then finds is a superset of the facts and moves that can occur. Nothing is believed of `base` and
 `input`. The grounder runs in a process of its own, which can be stopped; its answer is text in aspif, read in bulk.
+
+On the way there the rules are made flat, facts that never change lose their state (so the answers hold for states that
+can be reached, not for any set of facts), and rules are restricted to what is asked (`demand`) and cut into smaller
+ones (`decompose`), both guided by how large things are expected to become (`estimate`).
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from ggp.errors import GdlError, GGPError, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
 from ggp.propnet.decompose import decompose
 from ggp.propnet.demand import directed, is_demand
-from ggp.propnet.flatten import applied, atom_of, bound_by, flatten, is_connective
+from ggp.propnet.flatten import Relation, applied, atom_of, bound_by, flatten, is_connective, relation
 from ggp.terms import (
     Compound,
     Fact,
@@ -39,7 +43,6 @@ from ggp.terms import (
     written_in_parentheses,
 )
 
-Relation = tuple[str, int]  # name, arity
 SHOWN = (("init", 1), ("true", 1), ("does", 2), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("sees", 2))
 ROOTS = tuple(rel for rel in SHOWN if rel[0] not in ("true", "does"))
 INPUTS = frozenset({("true", 1), ("does", 2)})
@@ -55,6 +58,7 @@ with contextlib.suppress(OSError, AttributeError):  # one system call a token ot
 sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
 """
 HEAD_START_SECONDS = 2.0
+READING_RATE = 50e6  # bytes of the grounder's answer that become arrays in a second
 TOKEN = re.compile(r"\w+\(?|\)")
 INTEGER = re.compile("[0-9]+")
 OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
@@ -96,15 +100,11 @@ def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, me
     plain = prepared(rules, roles)
     names = _Names(written_in_parentheses(rules))
     programs = dict.fromkeys(names.program(version) for version in (decomposed(plain), plain))
-    text = _race(list(programs), _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit))
-    return _Answer(text).ground(names, tuple(roles))
+    limits = _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit)
+    return _Answer(_race(list(programs), limits)).ground(names, tuple(roles), limits)
 
 
 # From rules to the grounder's language
-
-
-def relation(atom: Term) -> Relation:
-    return atom.name, len(atom.args)
 
 
 def prepared(rules: Sequence[Rule], roles: Sequence[str]) -> list[Rule]:
@@ -305,6 +305,10 @@ class _Limits:
     memory: int  # bytes for one process
     whole: int  # bytes for all
 
+    def check(self) -> None:
+        if time.monotonic() >= self.deadline:
+            raise self.over_time()
+
     def over_time(self) -> TimeLimit:
         return TimeLimit(f"the rules were not ground within {self.seconds:g} s")
 
@@ -344,6 +348,8 @@ class _Process:
         self.text += piece
         if len(self.text) > self.limits.memory // 4:  # as numbers it needs about three times as much
             raise self.limits.over_memory()
+        if time.monotonic() + len(self.text) / READING_RATE > self.limits.deadline:
+            raise self.limits.over_time()
         if not piece and not self.text.endswith(b"\n0\n"):
             raise self.problem()
         return not piece
@@ -373,8 +379,7 @@ def _race(programs: Sequence[str], limits: _Limits) -> bytearray:
                     running.append(_Process(waiting.pop(), limits))
                     selector.register(running[-1].pipe, selectors.EVENT_READ, running[-1])
                     start = now + HEAD_START_SECONDS
-                if now >= limits.deadline:
-                    raise limits.over_time()
+                limits.check()
                 if not selector.get_map():
                     raise problems[0]
                 until = min(limits.deadline, start) if waiting else limits.deadline
@@ -412,9 +417,9 @@ class _Rules:
         return _Rules(self.heads[rules], sizes[rules], self.literals[literals], self.choices)
 
 
-def _aspif(text: bytearray) -> _Rules:
+def _aspif(text: bytes) -> _Rules:
     """The rules of lines such as `1 0 1 HEAD 0 COUNT LITERAL…`; those of choices begin with `1 1`."""
-    numbers = np.fromstring(text.decode(), np.int32, sep=" ")
+    numbers = np.fromstring(text, np.int32, sep=" ")
     raw = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(raw[raw <= 32] == ord("\n"))  # tokens are separated by one space or newline each
     lines = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
@@ -427,7 +432,7 @@ def _aspif(text: bytearray) -> _Rules:
     return _Rules(numbers[lines + 3], sizes, numbers[places], choices)
 
 
-def _folded(rules: _Rules, inputs: Sequence[int], count: int) -> tuple[_Rules, npt.NDArray[np.bool_]]:
+def _folded(rules: _Rules, inputs: Sequence[int], count: int, limits: _Limits) -> tuple[_Rules, npt.NDArray[np.bool_]]:
     """The rules without atoms that are always true, which are marked in the second answer, or never.
 
     What is free to choose but no input is a demand: it holds.
@@ -436,6 +441,7 @@ def _folded(rules: _Rules, inputs: Sequence[int], count: int) -> tuple[_Rules, n
     true[rules.choices] = True
     true[inputs] = False
     while True:
+        limits.check()
         true[rules.heads[rules.sizes == 0]] = True
         possible = np.zeros(count, np.bool_)
         possible[rules.heads] = True
@@ -458,10 +464,10 @@ class _Answer:
     def __init__(self, text: bytearray) -> None:
         begin = text.index(b"\n") + 1
         end = text.find(b"\n4 ", begin - 1) + 1 or len(text) - 2
-        self.rules = _aspif(text[begin:end])
+        self.rules = _aspif(bytes(memoryview(text)[begin:end]))
         self.shown = text[end:-3].decode().split("\n") if end < len(text) - 3 else []
 
-    def ground(self, names: _Names, roles: tuple[str, ...]) -> Ground:
+    def ground(self, names: _Names, roles: tuple[str, ...], limits: _Limits) -> Ground:
         shown: dict[str, dict[tuple[Fact, ...], int]] = {name: {} for name, _ in SHOWN}
         terms: dict[str, tuple[Fact, ...]] = {}  # those of `legal` come again with `does`
         for line in self.shown:
@@ -475,8 +481,9 @@ class _Answer:
         inputs = [number for name in ("true", "does") for number in shown[name].values()]
         atoms = [number for group in shown.values() for number in group.values()]
         rules = self.rules
-        count = 1 + max(int(np.abs(rules.literals).max(initial=0)), int(rules.heads.max(initial=0)), *atoms, 0)
-        rules, facts = _folded(rules, inputs, count)
+        arrays = (rules.heads, rules.literals, rules.choices)
+        count = 1 + max(*(int(np.abs(array).max(initial=0)) for array in arrays), *atoms)
+        rules, facts = _folded(rules, inputs, count, limits)
 
         used = np.zeros(count, np.bool_)
         used[rules.heads] = True

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ggp import bundle
 from ggp.dependencies import components
 from ggp.errors import GdlError, MemoryLimit, TimeLimit
 from ggp.game import Game, load
 from ggp.parser import parse_ground
+from ggp.propnet import decompose, demand
+from ggp.propnet import ground as ground_module
 from ggp.propnet.ground import Ground, ground
-from ggp.terms import Fact, Move
+from ggp.terms import Fact, Move, variables
 
-MORE_GAMES = Path(__file__).parents[3] / "shared" / "games"
 FRAME = "(role a) (role b) (init (s 0)) (legal b wait) (<= terminal (true (s 9))) (goal b 50) "
 STEP = "(succ 0 1) (succ 1 2) (succ 2 3) (<= (next (s ?y)) (true (s ?x)) (succ ?x ?y)) "
 
@@ -33,7 +37,12 @@ class Evaluator:
         uses = {head: {abs(lit) for body in bodies for lit in body} for head, bodies in self.bodies.items()}
         self.order = components(uses)
 
-    def holds(self, facts: Iterable[Fact], joint: Iterable[tuple[int, Move]]) -> set[int]:
+    def answers(self, what: str, facts: Iterable[Fact], *joint: tuple[int, Move]) -> set[Any]:
+        """The keys of one of the dictionaries that hold."""
+        true = self.holds(facts, joint)
+        return {key for key, atom in getattr(self.rules, what).items() if atom in true}
+
+    def holds(self, facts: Iterable[Fact], joint: Iterable[tuple[int, Move]] = ()) -> set[int]:
         """All atoms that are true; 0 is."""
         true = {0, *(self.rules.true[fact] for fact in facts), *(self.rules.does[move] for move in joint)}
         for group in self.order:
@@ -58,7 +67,7 @@ def check(game: Game, *, playouts: int, steps: int, seed: int = 0) -> Ground:
         state = reasoner.initial()
         for _ in range(steps):
             facts = reasoner.facts(state)[0]
-            true = evaluator.holds(facts, ())
+            true = evaluator.holds(facts)
             terminal = bool(reasoner.terminal(state)[0])
             assert (found.terminal in true) == terminal
             for role in roles:
@@ -115,6 +124,17 @@ def test_bundled_games_agree_with_prolog(name: str) -> None:
         "(<= (legal a ?x) (p ?x 1) (not (p ?x))) (p w 1) (p v 1) (p v) (<= (goal a 5) (not (does a y)))",
         # facts that hold for ever, and `init` by rules
         "(next (t 1)) (<= (next (t 2)) (q 2)) (q 2) (legal a x) (<= (init (u ?x)) (q ?x)) (<= (init v) (not (true v)))",
+        # facts that never change, also where any fact may be meant; a helper that only its callers make safe
+        "(init (wall 1)) (init (wall 3)) (<= (next (wall ?x)) (true (wall ?x))) (<= (legal a (go ?x)) (true (wall ?x)))"
+        "(<= (legal a ?f) (true ?f)) (<= (next (s 1)) (not (true (wall 2)))) (<= (next (s 2)) (not (true (wall 3))))",
+        "(init (w 1)) (init (w 2)) (<= (next ?f) (true ?f) (distinct ?f (w 2))) (<= (legal a (go ?x)) (true (w ?x)))",
+        "(q 1) (q 2) (<= (off ?x) (not (true (s ?x)))) (<= (legal a (go ?x)) (q ?x) (off ?x)) (legal a x)",
+        # a helper with many instances of which few are asked for, by recursion
+        "(init (c 0)) (init (c 1)) (init (c 3)) (init (c 4)) (<= (next (c ?x)) (does a (go ?x)))"
+        + " ".join(f"(up {i} {i + 1})" for i in range(30)) + "(<= (n ?x) (up ?x ?y))"
+        "(<= (count 5 ?n ?n) (n ?n)) (<= (count ?x ?m ?n) (true (c ?x)) (up ?x ?y) (up ?m ?o) (count ?y ?o ?n))"
+        "(<= (count ?x ?m ?n) (not (true (c ?x))) (n ?m) (up ?x ?y) (count ?y ?m ?n))"
+        "(<= (legal a (go ?n)) (count 0 0 ?n))",
         # percepts
         "(legal a x) (legal a y) (<= (sees b (heard ?m)) (does a ?m)) (<= (sees ?r (time ?t)) (role ?r) (true (s ?t)))",
         # names, parentheses
@@ -126,6 +146,64 @@ def test_small_rulesheets_agree_with_prolog(rules: str) -> None:
     check(Game.parse(FRAME + STEP + rules), playouts=5, steps=6)
 
 
+VARIABLES, CONSTANTS = ("?x", "?y", "?z", "?u"), ("1", "2", "3")
+STATE = ("(true (s {}))", "(true (t {} {}))", "(n {})", "(e {} {})")
+LAYERS = (("p {}", STATE), ("q {} {}", (*STATE, "(p {})")), ("r {}", (*STATE, "(p {})", "(q {} {})")))
+
+
+@st.composite
+def rulesheets(draw: st.DrawFn) -> str:
+    """Small stratified games: a few layers of helpers over a state of two relations."""
+    term = st.sampled_from((*VARIABLES, *VARIABLES, *CONSTANTS))
+
+    def atom(form: str) -> str:
+        return form.format(*(draw(term) for _ in range(form.count("{}"))))
+
+    def rule(head: str, below: Sequence[str], *, extra: Sequence[str] = ()) -> str:
+        head = atom(head)
+        body = [atom(draw(st.sampled_from((*below, *extra)))) for _ in range(draw(st.integers(1, 5)))]
+        tests = [f"(not {atom(draw(st.sampled_from(below)))})" for _ in range(draw(st.integers(0, 2)))]
+        tests += [atom("(distinct {} {})") for _ in range(draw(st.integers(0, 1)))]
+        bound = {word for word in VARIABLES if any(word in literal for literal in body)}
+        free = {word for word in VARIABLES if any(word in part for part in (head, *tests))} - bound
+        return f"(<= ({head}) {' '.join([*body, *(f'(n {word})' for word in sorted(free)), *tests])})"
+
+    rules = ["(role a) (n 1) (n 2) (n 3) (e 1 2) (e 2 3) (init (s 1)) (init (t 1 2)) (init (t 3 3)) (legal a stay)"]
+    for head, below in LAYERS:
+        rules += [rule(head, below, extra=[f"({head})"]) for _ in range(draw(st.integers(1, 2)))]
+    every = (*STATE, "(p {})", "(q {} {})", "(r {})")
+    for head in ("legal a (go {})", "next (s {})", "next (t {} {})", "goal a 10", "terminal"):
+        rules += [rule(head, every, extra=["(does a (go {}))"] if head.startswith("next") else ())]
+    return "\n".join(rules)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rulesheets())
+def test_neither_decomposition_nor_demand_changes_an_answer(monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
+    game = Game.parse(rules)
+    with monkeypatch.context() as patch:
+        patch.setattr(ground_module, "directed", lambda rules, *_: rules)
+        patch.setattr(ground_module, "decompose", lambda rules, _: rules)
+        plain = Evaluator(ground(game.rules, game.roles, time_limit=20, memory_limit=1 << 30))
+    with monkeypatch.context() as patch:  # whatever it costs
+        patch.setattr(demand, "MIN_SIZE", 0)
+        patch.setattr(demand, "MIN_STATIC_SIZE", 0)
+        patch.setattr(demand, "MAX_SHARE", 1e9)
+        patch.setattr(decompose._Decomposition, "cost", lambda _, body: len(set().union(*map(variables, body))) ** 3)
+        clever = Evaluator(ground(game.rules, game.roles, time_limit=20, memory_limit=1 << 30))
+    rng = np.random.default_rng(0)
+    facts = plain.rules.init
+    assert clever.rules.init == facts
+    for _ in range(6):
+        legal = sorted(plain.answers("legal", facts), key=str)
+        assert sorted(clever.answers("legal", facts), key=str) == legal
+        move = legal[int(rng.integers(len(legal)))]
+        for what in ("goal", "next"):
+            assert clever.answers(what, facts, move) == plain.answers(what, facts, move)
+        assert (clever.rules.terminal in clever.holds(facts)) == (plain.rules.terminal in plain.holds(facts))
+        facts = frozenset(plain.answers("next", facts, move))
+
+
 def test_what_is_always_true_is_atom_0() -> None:
     game = Game.parse("(role a) (init x) (legal a m) (next x) (<= (next y) (true x)) (<= (goal a 1) (not (true z)))")
     found = ground(game.rules, game.roles, time_limit=10, memory_limit=1 << 30)
@@ -133,6 +211,11 @@ def test_what_is_always_true_is_atom_0() -> None:
     assert found.next[parse_ground("x")] == 0 < found.next[parse_ground("y")]
     assert found.goal == {(0, 1): 0}
     assert found.terminal is None
+
+
+def test_a_program_that_fails_gives_way_to_the_next() -> None:
+    limits = ground_module._Limits(time.monotonic() + 10, 10, 1 << 30, 1 << 30)
+    assert ground_module._race(["p(X).", "p(1). #show p/1."], limits).endswith(b"4 4 p(1) 0\n0\n")
 
 
 def test_unsafe_rules_are_refused() -> None:
