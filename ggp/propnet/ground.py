@@ -30,6 +30,7 @@ from ggp.parser import parse_ground
 from ggp.propnet.decompose import decompose
 from ggp.propnet.demand import directed, is_demand
 from ggp.propnet.flatten import Relation, applied, atom_of, bound_by, flatten, is_connective, relation
+from ggp.reasoner import shown_size
 from ggp.terms import (
     Compound,
     Fact,
@@ -61,6 +62,7 @@ HEAD_START_SECONDS = 2.0
 READING_RATE = 50e6  # bytes of the grounder's answer that become arrays in a second
 TOKEN = re.compile(r"\w+\(?|\)")
 INTEGER = re.compile("[0-9]+")
+LONGEST = 1e6  # seconds: what the system can still wait for
 OPTIONS = ("--mode=gringo", "--output=intermediate", "--warn=none", "-")
 
 
@@ -96,6 +98,7 @@ def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, me
     >>> [str(fact) for fact in found.true], [str(move) for _, move in found.legal], found.terminal
     (['(s 1)', '(s 2)'], ['(go 1)', '(go 2)'], None)
     """
+    time_limit = min(time_limit, LONGEST)
     deadline = time.monotonic() + time_limit
     plain = prepared(rules, roles)
     names = _Names(written_in_parentheses(rules))
@@ -313,7 +316,7 @@ class _Limits:
         return TimeLimit(f"the rules were not ground within {self.seconds:g} s")
 
     def over_memory(self) -> MemoryLimit:
-        return MemoryLimit(f"grounding the rules needs more than the memory limit of {self.whole / 1e9:.1f} GB")
+        return MemoryLimit(f"grounding the rules needs more than the memory limit of {shown_size(self.whole)}")
 
 
 class _Process:

@@ -233,5 +233,5 @@ def test_time_limit() -> None:
 
 
 def test_memory_limit() -> None:
-    with pytest.raises(MemoryLimit, match=r"memory limit of 0\.1 GB"):
+    with pytest.raises(MemoryLimit, match=r"memory limit of 100 MB"):
         ground(Game.parse(ENDLESS).rules, ["a"], time_limit=60, memory_limit=100 << 20)

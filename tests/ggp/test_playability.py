@@ -141,7 +141,7 @@ def test_rules_that_want_too_much_memory_are_an_error() -> None:
     names = [f"?{i}" for i in range(9)]
     many = f"{digits} (<= (legal white (dial {' '.join(names)})) {' '.join(f'(digit {name})' for name in names)})"
     (found,) = watched(COUNT + WON + many, memory_limit=100 << 20).errors
-    assert found.message == "step 0: the rules need more than the memory limit of 0.1 GB"
+    assert found.message == "step 0: the rules need more than the memory limit of 100 MB"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from dataclasses import replace
@@ -267,6 +268,10 @@ def test_auto_takes_prolog_where_compiling_fails_and_says_so(caplog: pytest.LogC
     with pytest.raises(ReasonerError):
         Game.parse(rules).reasoner("propnet", time_limit=1.0)
     reasoner.close()
+
+
+def test_there_may_be_no_time_limit() -> None:
+    assert load("nim").reasoner("propnet", time_limit=math.inf).engine == "propnet"
 
 
 def test_facts_out_of_reach_cannot_be_encoded() -> None:

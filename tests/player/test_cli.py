@@ -272,7 +272,7 @@ def test_validate_keeps_to_the_memory_limit(tmp_path: Path) -> None:
     result = ggp("validate", str(greedy), "--memory-limit", "100M")
     assert (result.exit_code, result.stdout) == (
         1,
-        f"{greedy}:1:1: error: step 0: the rules need more than the memory limit of 0.1 GB\n",
+        f"{greedy}:1:1: error: step 0: the rules need more than the memory limit of 100 MB\n",
     )
 
 
