@@ -10,17 +10,19 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ggp.errors import GGPError, IllegalMove, RecordError, TimeLimit
 from ggp.game import load
 from ggp.match import Deadline
 from ggp.reasoner import DEFAULT_MEMORY_LIMIT, Reasoner, States
-from ggp.terms import Move
+from ggp.terms import Move, Term
 
 KEYS = {"playout", "step", "state", "legals", "terminal", "goals", "move"}  # of every line of a trace
 
@@ -46,27 +48,46 @@ def conform(
     jobs: int = 1,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     only: Callable[[str], bool] = lambda name: True,
+    random_states: int = 0,
 ) -> Iterator[Verdict]:
-    """A verdict for each game in `games` in the order of their names; each is computed by an engine of its own."""
+    """A verdict for each game in `games` in the order of their names; each is computed by an engine of its own.
+
+    With `random_states` the engine is compared with Prolog on so many states of random games, not with the traces.
+    """
     paths = sorted(path for path in games.glob("*.kif") if only(path.stem))
 
     def verdict(path: Path) -> Verdict:
         name = path.name.removesuffix(".kif")
-        return check(path, traces / f"{name}.jsonl.gz", engine, seconds_per_game, memory_limit)
+        trace = traces / f"{name}.jsonl.gz"
+        return check(path, trace, engine, seconds_per_game, memory_limit, random_states=random_states)
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(verdict, paths)
 
 
-def check(rules: Path, trace: Path, engine: str, seconds: float, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> Verdict:
+def check(
+    rules: Path,
+    trace: Path,
+    engine: str,
+    seconds: float,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    *,
+    random_states: int = 0,
+) -> Verdict:
     """The verdict for one game."""
     name = rules.name.removesuffix(".kif")
     deadline = Deadline.after(seconds)
     seen = 0
     try:
-        reasoner = load(rules).reasoner(engine, time_limit=seconds, memory_limit=memory_limit)
+        game = load(rules)
+        reasoner = game.reasoner(engine, time_limit=seconds, memory_limit=memory_limit)
         try:
-            for seen, (line, difference) in enumerate(differences(reasoner, read_trace(trace)), 1):
+            if random_states:
+                reference = game.reasoner("prolog", time_limit=seconds, memory_limit=memory_limit)
+                found = random_differences(reasoner, reference, random_states)
+            else:
+                found = differences(reasoner, read_trace(trace))
+            for seen, (line, difference) in enumerate(found, 1):
                 if difference:
                     return Verdict(name, "disagree", seen, line["playout"], line["step"], difference)
                 if deadline.passed:
@@ -78,6 +99,42 @@ def check(rules: Path, trace: Path, engine: str, seconds: float, memory_limit: i
     except (GGPError, OSError) as error:
         return Verdict(name, "failed", seen, what=str(error))
     return Verdict(name, "agree", seen)
+
+
+def random_differences(ours: Reasoner, theirs: Reasoner, states: int) -> Iterator[tuple[dict[str, Any], str]]:
+    """For each state of random games, `states` in all: where it is, and how the two engines differ there ("": not)."""
+    rng = np.random.default_rng(1)
+    seen, playout, step = 0, 0, 0
+    mine, yours = ours.initial(), theirs.initial()
+    while seen < states:
+        where = {"playout": playout, "step": step}
+        legal = [
+            [_legal(engine, row, r) for r in range(len(ours.roles))] for engine, row in ((ours, mine), (theirs, yours))
+        ]
+        difference = _sets("facts", _texts(ours.facts(mine)[0]), _texts(theirs.facts(yours)[0]))
+        for r, role in enumerate(ours.roles):
+            difference = difference or _sets(f"legal moves of {role}", _texts(legal[0][r]), _texts(legal[1][r]))
+            values = ours.goal_values(mine, r)[0], theirs.goal_values(yours, r)[0]
+            if values[0] != values[1]:
+                difference = difference or f"goals of {role}: {values[0]}, expected {values[1]}"
+        over = bool(theirs.terminal(yours)[0])
+        if bool(ours.terminal(mine)[0]) != over:
+            difference = difference or f"terminal: {not over}, expected {over}"
+        if over or difference or not all(legal[1]):
+            mine, yours, playout, step = ours.initial(), theirs.initial(), playout + 1, 0
+        else:
+            moves = [some[int(rng.integers(len(some)))] for some in legal[1]]
+            joints = [[engine.moves[r].id(move) for r, move in enumerate(moves)] for engine in (ours, theirs)]
+            for r, role in enumerate(ours.roles):
+                percepts = _texts(ours.sees(mine, [joints[0]], r)[0]), _texts(theirs.sees(yours, [joints[1]], r)[0])
+                difference = difference or _sets(f"percepts of {role}", *percepts)
+            mine, yours, step = ours.step(mine, [joints[0]]), theirs.step(yours, [joints[1]]), step + 1
+        seen += 1
+        yield where, difference
+
+
+def _texts(terms: Iterable[Term]) -> set[str]:
+    return set(map(str, terms))
 
 
 def read_trace(path: Path) -> Iterator[dict[str, Any]]:

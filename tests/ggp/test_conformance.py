@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ggp.conformance import Verdict, check, conform
+from ggp.conformance import Verdict, check, conform, random_differences
+from ggp.game import Game
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 ENGINES = ("prolog", "propnet")
@@ -95,3 +96,16 @@ def test_a_trace_that_plays_illegal_moves_or_is_damaged_fails(tmp_path: Path) ->
     (tmp_path / "adding.jsonl.gz").write_bytes(b"junk")
     found = check(tmp_path / "adding.kif", tmp_path / "adding.jsonl.gz", "prolog", 10)
     assert found.outcome == "failed"
+
+
+def test_two_engines_are_compared_on_random_states(tmp_path: Path) -> None:
+    (tmp_path / "adding.kif").write_text(RULES)
+    found = check(tmp_path / "adding.kif", tmp_path / "none", "propnet", 20, random_states=30)
+    assert found == Verdict("adding", "agree", 30)
+
+
+def test_a_difference_between_engines_is_shown() -> None:
+    ours = Game.parse(RULES.replace("(goal a 100)", "(goal a 99)")).reasoner("propnet")
+    theirs = Game.parse(RULES).reasoner("prolog")
+    told = {what for _, what in random_differences(ours, theirs, 20) if what}
+    assert told == {"goals of a: (99,), expected (100,)"}
