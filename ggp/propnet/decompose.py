@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ggp.propnet.demand import is_demand
 from ggp.propnet.estimate import Estimate
-from ggp.propnet.flatten import Auxiliaries, Relation, atom_of, bound_by, guards, relation, scope
-from ggp.terms import Rule, Term, Variable, substitute
+from ggp.propnet.flatten import Auxiliaries, atom_of, bound_by, guards, scope
+from ggp.terms import Relation, Rule, Term, Variable, relation, substitute
 
 STATIC_COST = 0.1  # of an instance without literals that depend on the state: it takes time, but no room
 

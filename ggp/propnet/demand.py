@@ -15,8 +15,8 @@ from math import prod
 
 from ggp.dependencies import components
 from ggp.propnet.estimate import Estimate
-from ggp.propnet.flatten import Relation, applied, atom_of, bound_by, is_atom, relation
-from ggp.terms import Rule, Term, Variable, is_ground, variables
+from ggp.propnet.flatten import applied, atom_of, bound_by, is_atom
+from ggp.terms import Relation, Rule, Term, Variable, is_ground, relation, variables
 
 PREFIX = "demand "  # of the new names
 MIN_SIZE, MIN_STATIC_SIZE = 1_000, 100_000  # of a relation that is worth it; static ones cost little

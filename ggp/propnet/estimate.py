@@ -13,8 +13,8 @@ from functools import cached_property
 from math import prod
 
 from ggp.dependencies import components
-from ggp.propnet.flatten import Relation, atom_of, is_atom, relation
-from ggp.terms import Compound, Rule, Symbol, Term, Variable, is_ground
+from ggp.propnet.flatten import atom_of, is_atom
+from ggp.terms import Compound, Relation, Rule, Symbol, Term, Variable, is_ground, relation
 
 FLOWS: dict[Relation, Relation] = {("init", 1): ("true", 1), ("next", 1): ("true", 1), ("legal", 2): ("does", 2)}
 MAX_DEPTH = 3  # of terms in a domain

@@ -16,11 +16,6 @@ from ggp.terms import Compound, Rule, Symbol, Term, Variable, substitute, variab
 
 MAX_ALTERNATIVES = 16  # of one rule
 Body = Sequence[Term]
-Relation = tuple[str, int]  # name, arity
-
-
-def relation(atom: Term) -> Relation:
-    return atom.name, len(atom.args)
 
 
 def is_connective(literal: Term, *names: str) -> bool:

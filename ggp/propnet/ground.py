@@ -29,17 +29,19 @@ from ggp.errors import GdlError, GGPError, MemoryLimit, ReasonerError, TimeLimit
 from ggp.parser import parse_ground
 from ggp.propnet.decompose import decompose
 from ggp.propnet.demand import directed, is_demand
-from ggp.propnet.flatten import Relation, applied, atom_of, bound_by, flatten, is_connective, relation
+from ggp.propnet.flatten import applied, atom_of, bound_by, flatten, is_connective
 from ggp.reasoner import shown_size
 from ggp.terms import (
     Compound,
     Fact,
     Move,
+    Relation,
     Rule,
     Symbol,
     Term,
     Variable,
     collector_paused,
+    relation,
     variables,
     written_in_parentheses,
 )
