@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from ggp.errors import UnknownPlayer
@@ -25,6 +25,14 @@ PLAYERS = {
     "random": "player.strategies.simple:Random",
     "legal": "player.strategies.simple:Legal",
     "human": "player.strategies.simple:Human",
+    "uct": "player.strategies.uct:UCT",
+    "maxn": "player.strategies.search:MaxN",
+    "paranoid": "player.strategies.search:Paranoid",
+    "soft-maxn": "player.strategies.search:SoftMaxN",
+    "prob-maxn": "player.strategies.search:ProbMaxN",
+    "max-prob": "player.strategies.search:MaxProb",
+    "mp-mix": "player.strategies.search:MPMix",
+    "default": "player.strategies.default:Default",
 }
 
 
@@ -51,7 +59,7 @@ def parse_player(text: str) -> Player:
     'random'
     >>> parse_player("deep-thought")
     Traceback (most recent call last):
-    ggp.errors.UnknownPlayer: player 'deep-thought': expected one of human, legal, random
+    ggp.errors.UnknownPlayer: player 'deep-thought': expected one of default, human, legal, ...
     """
     text = text.strip()
     if re.match(r"https?://", text, re.IGNORECASE):
@@ -59,11 +67,7 @@ def parse_player(text: str) -> Player:
     name, *given = text.split(":")
     if name not in PLAYERS:
         raise UnknownPlayer(f"player {name!r}: expected one of {known()}")
-    defaults = {
-        key: parameter.default
-        for key, parameter in signature(_class(name)).parameters.items()
-        if parameter.default is None or isinstance(parameter.default, int | float | str | tuple)
-    }
+    defaults = _defaults(_class(name))
     options = []
     for option in given:
         key, equals, value = option.partition("=")
@@ -81,6 +85,19 @@ def parse_players(text: str) -> tuple[Player, ...]:
 
 def known() -> str:
     return ", ".join(sorted(PLAYERS))
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """The plain keyword arguments of a class, and of those above it as far as it hands others on."""
+    found: dict[str, Any] = {}
+    for ancestor in kind.__mro__:
+        if "__init__" in vars(ancestor):
+            parameters = signature(vars(ancestor)["__init__"]).parameters.values()
+            plain = [p for p in parameters if p.default is None or isinstance(p.default, int | float | str | tuple)]
+            found = {p.name: p.default for p in plain} | found
+            if all(p.kind is not Parameter.VAR_KEYWORD for p in parameters):
+                break
+    return found
 
 
 def _class(name: str) -> Any:

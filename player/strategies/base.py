@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,15 @@ from ggp.errors import ReasonerError, TimeLimit
 from ggp.game import Game, Moves, State
 from ggp.match import Deadline, Happened, Percepts
 from ggp.terms import Move
+
+MARGIN = 0.05  # of the clock, and at least so many seconds, for all that is not search
+
+
+def with_margin(deadline: Deadline) -> Deadline:
+    """A little before the deadline."""
+    if deadline.at == inf:
+        return deadline
+    return Deadline(deadline.at - max(MARGIN, MARGIN * deadline.remaining), deadline.clock)
 
 
 class Player:

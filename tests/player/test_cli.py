@@ -362,7 +362,11 @@ def test_a_person_leaves() -> None:
             ["monty_hall", "--players", "random,random,random"],
             "--players: 3 given, expected 1 for monty_hall: candidate",
         ),
-        (["nim", "--players", "random,deep-blue"], "player 'deep-blue': expected one of human, legal, random"),
+        (
+            ["nim", "--players", "random,deep-blue"],
+            "player 'deep-blue': expected one of default, human, legal, max-prob, maxn, mp-mix, paranoid, "
+            "prob-maxn, random, soft-maxn, uct",
+        ),
         (["nim", "--players", "human,random", "--json"], "a human player and --json: both want the terminal"),
         (["nim", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range x>=0."),
         (

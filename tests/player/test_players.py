@@ -67,11 +67,11 @@ def test_options_follow_with_colons_and_lists_with_plus() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("uct9", "player 'uct9': expected one of human, legal, random, sample"),
-        ("", "player '': expected one of human, legal, random, sample"),
+        ("uct9", "player 'uct9': expected one of default, human, legal, "),
+        ("", "player '': expected one of default, human, legal, "),
         (
             "http://host:9147",
-            "player 'http://host:9147': players on the wire are not there yet, expected one of human, ",
+            "player 'http://host:9147': players on the wire are not there yet, expected one of default, human, ",
         ),
         ("HTTPS://host", "player 'HTTPS://host': players on the wire are not there yet"),
         ("random:depth=3", "player 'random:depth=3': option 'depth=3', expected none"),

@@ -1,0 +1,75 @@
+"""The algorithms by name, as players and `ggp search` take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ggp.game import Game
+from ggp.reasoner import Floats
+from player.search.rules import Expectation, MaxN, MaxProb, MPMix, Paranoid, ProbMaxN, SoftMaxN
+from player.search.utilities import utility
+
+ALGORITHMS = ("maxn", "paranoid", "soft-maxn", "prob-maxn", "max-prob", "mp-mix")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the algorithms can be told; each takes what concerns it."""
+
+    models: tuple[str, ...] = ("own",)  # prob-maxn: what a role may want; soft-maxn: all of them together
+    belief: tuple[float, ...] = ()  # prob-maxn: probability of each model, even if not given
+    beliefs: Mapping[str, tuple[float, ...]] | None = None  # the same for single roles
+    epsilon: float = 0.1  # prob-maxn: how often a role errs
+    true: str = "own"  # prob-maxn: what the searcher wants
+    win: str = "goal"  # max-prob: who has won, by goal or the best
+    by: str = "mean"  # soft-maxn: what counts of a set of outcomes: mean, worst or best
+    defend: float = 20.0  # mp-mix: from which lead on the searcher is paranoid
+    attack: float = 20.0  # mp-mix: from which lead of another on it attacks
+
+
+def rule(name: str, game: Game, me: int, options: Options, estimates: Callable[[], Floats]) -> Expectation:
+    """The rule of an algorithm; `estimates` (roles,) says what the position is about worth, if that is asked."""
+    if name == "maxn":
+        return MaxN(me)
+    if name == "paranoid":
+        return Paranoid(me)
+    if name == "soft-maxn":
+        return SoftMaxN(me, [utility(model) for model in options.models], by=options.by)
+    if name == "max-prob":
+        return MaxProb(me, options.win)
+    if name == "mp-mix":
+        mix = MPMix(me, defend=options.defend, attack=options.attack, chance=game.chance)
+        return mix.rule(estimates())
+    if name == "prob-maxn":
+        if not 0 <= options.epsilon <= 1:
+            raise ValueError(f"epsilon {options.epsilon:g}: expected a number from 0 to 1")
+        return ProbMaxN(
+            me,
+            [utility(model) for model in options.models],
+            beliefs(game, options),
+            roles=len(game.roles),
+            epsilon=options.epsilon,
+            true=utility(options.true),
+            chance=game.chance,
+        )
+    raise ValueError(f"algorithm {name!r}: expected one of {', '.join(ALGORITHMS)}")
+
+
+def beliefs(game: Game, options: Options) -> Floats:
+    """(roles, models): how likely each role follows each model, from what was given."""
+    for role in options.beliefs or {}:
+        if role not in game.roles:
+            raise ValueError(f"belief of {role!r}: expected one of {', '.join(game.roles)}")
+    return np.array([_shares((options.beliefs or {}).get(role, options.belief), options.models) for role in game.roles])
+
+
+def _shares(given: Sequence[float], models: Sequence[str]) -> Floats:
+    belief = np.array(given or [1.0] * len(models), np.float64)
+    if len(belief) != len(models) or not np.isfinite(belief).all() or (belief < 0).any() or not belief.sum() > 0:
+        shown = ", ".join(f"{share:g}" for share in given)
+        raise ValueError(f"belief {shown}: expected a probability for each of {', '.join(models)}")
+    shares: Floats = belief / belief.sum()
+    return shares
