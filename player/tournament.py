@@ -77,6 +77,7 @@ class Tournament:
     engine: str = "auto"
     time_limit: float = DEFAULT_TIME_LIMIT
     memory_limit: int = DEFAULT_MEMORY_LIMIT
+    most: int = 0  # matches of one game; 0: all of the schedule
 
     def __post_init__(self) -> None:
         if len(self.players) < 2:
@@ -93,20 +94,31 @@ class Tournament:
 
     def __len__(self) -> int:
         """How many matches there are."""
-        return self.rounds * sum(len(self.seatings(game)) for game in self.games)
+        sizes = [self.rounds * len(self.seatings(game)) for game in self.games]
+        return sum(min(size, self.most or size) for size in sizes)
 
     def seatings(self, game: Game) -> list[tuple[Factory, ...]]:
         return SCHEDULES[self.schedule](self.players, len(seats(game)))
 
     def pairings(self) -> Iterator[Pairing]:
-        """All matches: game by game, round by round."""
+        """All matches: game by game, round by round. Where there are too many, by lot, every group of players alike."""
         for game in self.games:
             seatings = self.seatings(game)
-            for number in range(self.rounds):
-                for players in seatings:
-                    key = "\n".join([str(self.seed), game.rule_hash, *map(str, players), str(number)])
-                    word = int.from_bytes(sha256(key.encode(errors="surrogateescape")).digest()[:8])
-                    yield Pairing(game, players, number, word >> 11)  # below 2⁵³: every reader of JSON understands it
+            found = [self.pairing(game, seating, number) for number in range(self.rounds) for seating in seatings]
+            if self.most:
+                turns: Counter[frozenset[str]] = Counter()
+                order = []
+                for pairing in sorted(found, key=lambda pairing: pairing.seed):
+                    group = frozenset(map(str, pairing.players))
+                    order.append((turns[group], pairing.seed, pairing))
+                    turns[group] += 1
+                found = [pairing for _, _, pairing in sorted(order, key=lambda item: item[:2])[: self.most]]
+            yield from found
+
+    def pairing(self, game: Game, players: tuple[Factory, ...], number: int) -> Pairing:
+        key = "\n".join([str(self.seed), game.rule_hash, *map(str, players), str(number)])
+        word = int.from_bytes(sha256(key.encode(errors="surrogateescape")).digest()[:8])
+        return Pairing(game, players, number, word >> 11)  # below 2⁵³: every reader of JSON understands it
 
     def play(self, *, jobs: int = 1, out: str | Path | None = None) -> Generator[tuple[Pairing, Match], None, None]:
         """The matches, as they end; in the order of the schedule.

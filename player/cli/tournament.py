@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Every two players on all seats, or all players on all seats.",
 )
+@click.option("--most", type=click.IntRange(1), help="Matches of one game, by lot from all that there would be.")
 @click.option(
     "--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes; one per core at most."
 )
@@ -56,6 +57,7 @@ def tournament(
     players: tuple[Player, ...],
     rounds: int,
     schedule: str,
+    most: int | None,
     jobs: int,
     start_clock: float,
     play_clock: float,
@@ -98,6 +100,7 @@ def tournament(
             engine,
             time_limit,
             memory_limit,
+            most or 0,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -113,6 +116,7 @@ def tournament(
         settings = {
             "schedule": schedule,
             "rounds": rounds,
+            "most": most,
             "seed": seed,
             "start_clock": start_clock,
             "play_clock": play_clock,

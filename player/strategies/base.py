@@ -14,14 +14,15 @@ from ggp.game import Game, Moves, State
 from ggp.match import Deadline, Happened, Percepts
 from ggp.terms import Move
 
-MARGIN = 0.05  # of the clock, and at least so many seconds, for all that is not search
+MARGIN = 0.05  # of the clock, for all that is not search
+LEAST_MARGIN = 0.1  # seconds
 
 
 def with_margin(deadline: Deadline) -> Deadline:
     """A little before the deadline."""
     if deadline.at == inf:
         return deadline
-    return Deadline(deadline.at - max(MARGIN, MARGIN * deadline.remaining), deadline.clock)
+    return Deadline(deadline.at - max(LEAST_MARGIN, MARGIN * deadline.remaining), deadline.clock)
 
 
 class Player:

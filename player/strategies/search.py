@@ -182,6 +182,9 @@ class ProbMaxN(Searcher):
     def prepare(self, game: Game, role: str, deadline: Deadline) -> None:
         prior = beliefs(game, self.options)
         self.beliefs = [Belief(self.firm * row + 1e-6, self.rng) for row in prior]
+        first = Belief([1, 1], self.rng)
+        first.observe([1, 0])
+        _ = first.mean  # compiled now, not on the play clock
         self.before: State | None = None if game.is_imperfect else game.initial
         self.seen: list[tuple[State, tuple[Move, ...]]] = []  # what happened since the last search
         super().prepare(game, role, deadline)

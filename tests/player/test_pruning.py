@@ -230,7 +230,7 @@ def test_one_child_backs_up_unchanged_and_is_no_ply() -> None:
 
 
 def test_chance_is_averaged() -> None:
-    for seed in range(60):
+    for seed in range(30):
         tree = random_tree(np.random.default_rng(seed), 3, 5, 3, (0, 10), chance=True)
         for pruning, order in product(EXACT, range(3)):
             game = grown(tree, chance=True)
@@ -246,7 +246,7 @@ def test_chance_is_averaged() -> None:
 
 
 def test_paranoid_agrees_with_the_definition_with_moves_at_once_too() -> None:
-    for seed in range(80):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         chance = bool(seed % 2)
         tree = random_tree(

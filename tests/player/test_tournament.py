@@ -425,3 +425,14 @@ def test_tournament_refuses_records_of_another(tmp_path: Path) -> None:
     where = tmp_path / "no" / "folder"
     args = ("tournament", "nim", "--players", "random,legal", "--out", str(where))
     assert failure(*args) == f"ggp: {where}: No such file or directory"
+
+
+def test_at_most_so_many_matches_are_drawn_fairly() -> None:
+    games = [load("tic_tac_toe_3p")]
+    players = parse_players("random,legal,human")
+    some = Tournament(games, players, most=6)
+    assert len(some) == len(list(some.pairings())) == 6
+    groups = Counter(frozenset(map(str, pairing.players)) for pairing in some.pairings())
+    assert sorted(groups.values()) == [2, 2, 2]
+    more = {pairing.seed for pairing in Tournament(games, players, most=9).pairings()}
+    assert {pairing.seed for pairing in some.pairings()} <= more
