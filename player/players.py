@@ -112,7 +112,7 @@ def _options(names: Sequence[str]) -> str:
 def _converted(text: str, key: str, value: str, default: Any) -> Any:
     """The value in the kind of the option's default; lists have a plus between their items."""
     if isinstance(default, tuple):
-        sample = default[0] if default else ""
+        sample = default[0] if default else 0.0
         return tuple(_converted(text, key, item, sample) for item in value.split("+"))
     try:
         if isinstance(default, bool):

@@ -58,7 +58,7 @@ class BeliefType(Kind):
 @click.option("--role", help="Who searches. Default: the first role that has a choice.")
 @click.option("--depth", type=click.IntRange(1), help="Plies of real choices. Default: to the end of the game.")
 @click.option("--moves", help='Search after these joint moves: "((mark 1 1) noop) (noop (mark 2 2))".')
-@click.option("--models", type=ListType(str), default="own", show_default=True, help="own, lead, spoil, team.")
+@click.option("--models", type=ListType(str), default="own", show_default=True, help="own, lead, spoil, team, given.")
 @click.option("--belief", type=BeliefType(), multiple=True, help="Of each model: .5,.5, or for one role p2=.2,.8.")
 @click.option("--epsilon", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="prob-maxn: errors.")
 @click.option("--true", "true_utility", default="own", show_default=True, help="prob-maxn: what the searcher wants.")
@@ -190,7 +190,8 @@ def _folded(
         raise click.UsageError(f"--heuristic given: none is known for {game.name}")
     rng = np.random.default_rng(seed)
     leaves = Leaves(reasoner, role, rng, chance=game.chance, playouts=playouts, heuristic=known)
-    dag = Dag(reasoner, state.row, chance=game.chance, max_nodes=max_nodes)
+    keep = "given" in (*options.models, options.true)
+    dag = Dag(reasoner, state.row, chance=game.chance, max_nodes=max_nodes, keep_states=keep)
     chosen = rule(
         algorithm, game, role, options, lambda: leaves.outcomes(state.row.repeat(64, axis=0)).goals.mean((0, 1))
     )

@@ -9,8 +9,9 @@ import numpy as np
 
 from ggp.game import Game
 from ggp.reasoner import Floats
+from player.search.heuristics import Heuristic, given
 from player.search.rules import Expectation, MaxN, MaxProb, MPMix, Paranoid, ProbMaxN, SoftMaxN
-from player.search.utilities import utility
+from player.search.utilities import Outcomes, Utility, utility
 
 ALGORITHMS = ("maxn", "paranoid", "soft-maxn", "prob-maxn", "max-prob", "mp-mix")
 
@@ -19,7 +20,7 @@ ALGORITHMS = ("maxn", "paranoid", "soft-maxn", "prob-maxn", "max-prob", "mp-mix"
 class Options:
     """What the algorithms can be told; each takes what concerns it."""
 
-    models: tuple[str, ...] = ("own",)  # prob-maxn: what a role may want; soft-maxn: all of them together
+    models: tuple[str, ...] = ("own",)  # what a role may want, by lot (prob-maxn), or all together (soft-maxn)
     belief: tuple[float, ...] = ()  # prob-maxn: probability of each model, even if not given
     beliefs: Mapping[str, tuple[float, ...]] | None = None  # the same for single roles
     epsilon: float = 0.1  # prob-maxn: how often a role errs
@@ -37,7 +38,7 @@ def rule(name: str, game: Game, me: int, options: Options, estimates: Callable[[
     if name == "paranoid":
         return Paranoid(me)
     if name == "soft-maxn":
-        return SoftMaxN(me, [utility(model) for model in options.models], by=options.by)
+        return SoftMaxN(me, [wanted(game, model) for model in options.models], by=options.by)
     if name == "max-prob":
         return MaxProb(me, options.win)
     if name == "mp-mix":
@@ -48,14 +49,35 @@ def rule(name: str, game: Game, me: int, options: Options, estimates: Callable[[
             raise ValueError(f"epsilon {options.epsilon:g}: expected a number from 0 to 1")
         return ProbMaxN(
             me,
-            [utility(model) for model in options.models],
+            [wanted(game, model) for model in options.models],
             beliefs(game, options),
             roles=len(game.roles),
             epsilon=options.epsilon,
-            true=utility(options.true),
+            true=wanted(game, options.true),
             chance=game.chance,
         )
     raise ValueError(f"algorithm {name!r}: expected one of {', '.join(ALGORITHMS)}")
+
+
+def wanted(game: Game, name: str) -> Utility:
+    """The utility model of this name; `given` is the function of the final state that the game has."""
+    if name != "given":
+        return utility(name)
+    function = given(game)
+    if function is None:
+        raise ValueError(f"utility model 'given': none is known for {game.name}")
+    return Given(function)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a game's own function says of the final state; of playouts only the goals are known."""
+
+    function: Heuristic
+    __name__ = "given"
+
+    def __call__(self, outcomes: Outcomes) -> Floats:
+        return outcomes.goals if outcomes.states is None else self.function(outcomes.states)[:, None, :]
 
 
 def beliefs(game: Game, options: Options) -> Floats:

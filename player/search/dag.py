@@ -23,6 +23,7 @@ from player.search.utilities import Outcomes
 NOBODY, SEVERAL = -1, -2  # instead of the role that chooses
 LONGEST_FORCED = 1000  # steps without a choice before we doubt that there will be one
 MOST_NODES = 50_000_000
+MOST_BYTES = 8 << 30
 CHUNK = 1 << 14  # positions that are expanded at once, at most
 PATIENCE = 0.02  # seconds, about, between two looks at the clock
 TOLERANCE = 1e-9  # values that differ by less are equal
@@ -195,6 +196,10 @@ class Table:
         self.known: dict[bytes, int] = {}
         self.compiled = sample.ndim == 2 and sample.dtype == np.uint64
 
+    @property
+    def bytes(self) -> int:
+        return int(self.rows.nbytes + self.slots.nbytes)
+
     def number(self, rows: States) -> tuple[npt.NDArray[np.int32], Ints]:
         """The number of each row, and the places of those that are new, in the order of their numbers."""
         before = self.count
@@ -235,6 +240,7 @@ class Dag:
         models: Mapping[int, OpponentModel] | None = None,
         pruning: Pruning | None = None,
         max_nodes: int = MOST_NODES,
+        max_bytes: int = MOST_BYTES,
         keep_states: bool = False,
         keep_joint: bool = False,
     ) -> None:
@@ -243,6 +249,8 @@ class Dag:
         self.models = models or {}
         self.pruning = pruning
         self.max_nodes = max_nodes
+        self.max_bytes = max_bytes
+        self.bytes = 0  # about, of the plies that are grown
         self.keep_states = keep_states
         self.keep_joint = keep_joint
         self.start = root
@@ -303,7 +311,10 @@ class Dag:
                 joints.append(found.joint)
             slow = (time.perf_counter() - begun) / PATIENCE
             self._chunk = int(np.clip(self._chunk / slow, max(1, self._chunk // 4), min(CHUNK, 4 * self._chunk)))
-            if self.nodes + table.count > self.max_nodes or (deadline is not None and deadline.passed):
+            size = self.bytes + table.bytes + sum(ids.nbytes for ids in links)
+            if self.nodes + table.count > self.max_nodes or size > self.max_bytes:
+                return False
+            if deadline is not None and deadline.passed:
                 return False
         ply.terminal[live[sizes[live] == 0]] = True  # also where the rules leave somebody without a move
         if not table.count:
@@ -319,6 +330,7 @@ class Dag:
         nobody = np.full(table.count, NOBODY, np.int8)
         self.plies.append(Ply(table.rows[: table.count], np.concatenate(terminal), np.concatenate(goals), nobody))
         self.nodes += table.count
+        self.bytes += ply.child.nbytes + ply.first.nbytes + table.rows.nbytes
         return True
 
     def _children(self, ply: Ply, nodes: Ints) -> Children:

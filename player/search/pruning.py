@@ -8,7 +8,7 @@ that is shallow pruning (Korf 1991). If it is further up, the movers between may
 something that the ancestor would take, and the cut is speculative (Sturtevant 2003): a mover between that ends with a
 value which those above would take looks again at what was cut below it. Bounds reach up until all players are among
 them: n − 1 plies where players move in turn. Approximate deep maxⁿ (Sturtevant 2004) uses the bounds of the whole path
-and never looks again.
+and never looks again: what it has found when it cuts a node is the node's value. For two players that is alpha-beta.
 
 Every comparison knows which of two moves is first as GDL text and wins a tie, so that exact pruning keeps the root
 value in any order of search, with ties too.
@@ -243,10 +243,7 @@ class DepthFirst:
                 found = self._expected([children[edge] for edge in option], left)
             if isinstance(found, Cut):
                 if found.owner < level:
-                    if self.pruning == "deep":
-                        self._owner = min(self._owner, found.owner)
-                    else:
-                        cuts.append((here.at, found))
+                    cuts.append((here.at, found))
                 continue
             worth = found[mover] - self._lower[mover]
             if here.best is None or worth > here.bound + TOLERANCE:
@@ -257,9 +254,11 @@ class DepthFirst:
                 here.best, here.place, here.bound, here.edge = found, here.at, worth, option[0]
                 if (cut := self._cut(reach)) is not None:
                     self._praise(mover, moves[option[0]])
-                    return cut
-        if here.best is None:  # deep pruning has left nothing
-            return Cut(int(self._owner), self._most(level))
+                    if self.pruning != "deep":
+                        return cut
+                    self._owner = min(self._owner, cut.owner)
+                    return found
+        assert here.best is not None, "what is cut for nobody above is refused for something better"
         self._praise(mover, moves[options[here.place][0]])
         return here.best
 
@@ -281,7 +280,7 @@ class DepthFirst:
         for level in range(last - 1, reach - 1, -1):
             above = path[level]
             most = self._room - sum(bound for mover, bound in bounds.items() if mover != above.mover)
-            if above.refuses(most) and self._quiet(level):
+            if above.refuses(most) and (self.pruning == "deep" or self._quiet(level)):
                 return Cut(level, self._most(last))
             bounds[above.mover] = max(bounds.get(above.mover, 0.0), above.bound)
             if self.pruning == "shallow" or (self.pruning == "speculative" and len(bounds) == self._players):

@@ -72,5 +72,5 @@ UTILITIES: dict[str, Utility] = {"own": own, "lead": lead, "spoil": spoil, "team
 def utility(name: str) -> Utility:
     """The utility model of this name."""
     if name not in UTILITIES:
-        raise ValueError(f"utility model {name!r}: expected one of {', '.join(UTILITIES)}")
+        raise ValueError(f"utility model {name!r}: expected one of {', '.join(UTILITIES)}, given")
     return UTILITIES[name]

@@ -102,6 +102,7 @@ class Searcher(Player):
             models=self.models,
             pruning=self.pruning,
             max_nodes=nodes,
+            keep_states="given" in (*self.options.models, self.options.true),
         )
 
     def rule(self, state: State) -> Expectation:
@@ -206,7 +207,7 @@ class ProbMaxN(Searcher):
     def study(self, before: State, moves: tuple[Move, ...], deadline: Deadline) -> None:
         """Learns from everybody's choices in a state, as far as a small search tells what each model would do."""
         dag, rule = self.dag(before, LEARNING_NODES), self.rule(before)
-        while dag.grow(deadline):
+        while (not self.depth or dag.depth < self.depth) and dag.grow(deadline):
             pass
         self.leaves.deadline = None
         for role, (options, likelihoods) in mini_players(dag, rule, self.leaves).items():

@@ -106,7 +106,7 @@ def test_challenges_figure_2_prunes_the_right_child_of_b() -> None:
 
 def test_what_was_pruned_is_looked_at_again_where_it_matters() -> None:
     """Figure 2 with one child more: player 1 would take (6, 4, 0) if player 2 did, but (b) turns out to be better."""
-    b = Node(2, (Leaf((4, 4, 2)), Leaf((1, 5, 4))))
+    b = Node(2, (Leaf((4, 2, 4)), Leaf((0, 5, 5))))
     tree = Node(0, (Leaf((5, 4, 1)), Node(1, (Leaf((2, 3, 5)), b, Leaf((6, 4, 0))))))
     found = DepthFirst(grown(tree), pruning="speculative", table=False, maxsum=10).search()
     assert (found.value, found.again) == ((5, 4, 1), 1)
@@ -166,8 +166,8 @@ def full(rng: np.random.Generator, players: int, plies: int, width: int, total: 
 def test_node_counts_fall_and_deep_pruning_changes_some_values() -> None:
     visited = dict.fromkeys(PRUNING, 0)
     changed = []
-    for seed in range(12):
-        tree = full(np.random.default_rng(seed), 3, 5, 4, 100)
+    for seed in range(16):
+        tree = full(np.random.default_rng(seed), 3, 6, 3, 100)
         for pruning in PRUNING:
             game = grown(tree)
             found = DepthFirst(game, pruning=pruning, table=False, maxsum=100).search()
@@ -180,6 +180,14 @@ def test_node_counts_fall_and_deep_pruning_changes_some_values() -> None:
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[-2] < counts[-3] < counts[0]
     assert 0 < sum(changed) < len(changed) / 2
+
+
+def test_deep_pruning_is_exact_for_two_players_with_a_constant_sum() -> None:
+    for seed in range(60):
+        tree = random_tree(np.random.default_rng(seed), 2, 7, 3, transpositions=bool(seed % 2), constant_sum=8)
+        for table in (True, False):
+            found = DepthFirst(grown(tree), pruning="deep", table=table, maxsum=8).search()
+            assert found.value == maxn(tree)
 
 
 def test_tables_save_nodes_and_keep_no_value_that_a_window_made() -> None:
