@@ -225,6 +225,30 @@ class Table:
         return ids, origin[before : self.count]
 
 
+class TextOrder:
+    """Puts the children of each row in the order of their moves as GDL text; Prolog numbers moves as it finds them."""
+
+    def __init__(self, reasoner: Reasoner) -> None:
+        self.moves = reasoner.moves
+        self._ranks: list[Ints | None] = [None] * len(self.moves)  # None: in order as they are
+        self._ranked = [0] * len(self.moves)
+
+    def __call__(self, found: Children) -> Children:
+        for role, table in enumerate(self.moves):
+            if self._ranked[role] != len(table):
+                texts = [str(move) for move in table]
+                by_text = sorted(range(len(texts)), key=texts.__getitem__)
+                self._ranks[role] = None if by_text == sorted(by_text) else np.argsort(by_text)
+                self._ranked[role] = len(table)
+        if all(ranks is None for ranks in self._ranks):
+            return found
+        columns = [
+            column if ranks is None else ranks[column] for ranks, column in zip(self._ranks, found.joint.T, strict=True)
+        ]
+        order = np.lexsort((*columns[::-1], found.parents))
+        return Children(*(part[order] for part in _parts(found)))
+
+
 class Dag:
     """A game from one position on, as deep as it has been grown.
 
@@ -258,7 +282,7 @@ class Dag:
         goals = reasoner.goals(root)
         self.plies = [Ply(root.copy(), reasoner.terminal(root), goals, np.full(len(root), NOBODY, np.int8))]
         self.nodes = len(root)
-        self._ranks: list[tuple[int, Ints | None]] = [(0, None)] * len(reasoner.roles)
+        self._in_order = TextOrder(reasoner)
         self._chunk = 256
 
     @property
@@ -359,28 +383,6 @@ class Dag:
             order = np.argsort(whole[0], kind="stable")
             return self._in_order(Children(*(part[order] for part in whole)))
         return self._in_order(pieces[0])
-
-    def _in_order(self, found: Children) -> Children:
-        """The children of each node by their moves as GDL text."""
-        keys = []
-        for role, moves in enumerate(self.reasoner.moves):
-            size, ranks = self._ranks[role]
-            if size != len(moves):
-                order = np.argsort(np.array([str(move) for move in moves]), kind="stable")
-                ranks = np.empty(len(order), np.int64)
-                ranks[order] = np.arange(len(order))
-                if (ranks == np.arange(len(order))).all():
-                    ranks = None
-                self._ranks[role] = len(moves), ranks
-            if ranks is not None:
-                keys.append((role, ranks))
-        if not keys:
-            return found
-        ranked = found.joint.copy()
-        for role, ranks in keys:
-            ranked[:, role] = ranks[found.joint[:, role]]
-        order = np.lexsort((*ranked.T[::-1], found.parents))
-        return Children(*(part[order] for part in _parts(found)))
 
     def _weighed(self, ply: Ply, found: Children) -> tuple[Children, Floats]:
         """The children that models leave, and the odds of each role's move there."""

@@ -11,8 +11,8 @@ from array import array
 import numpy as np
 import numpy.typing as npt
 
-from ggp.reasoner import NO_GOAL, Children, Ints, Reasoner, States
-from player.search.dag import LONGEST_FORCED, MOST_NODES, NOBODY, SEVERAL, Table
+from ggp.reasoner import NO_GOAL, Ints, Reasoner, States
+from player.search.dag import LONGEST_FORCED, MOST_NODES, NOBODY, SEVERAL, Table, TextOrder
 
 UNKNOWN = -3  # who moves, in a node that has not been expanded
 BATCH = 1 << 12  # children of one engine call, roughly
@@ -49,8 +49,7 @@ class GameTree:
         self._count = array("i")
         self._child = array("i")  # of an edge
         self._joint = array("i")  # of an edge, a number for each role
-        self._ranks: list[Ints | None] = [np.zeros(0, np.int64) for _ in reasoner.roles]  # None: ids are in order
-        self._ranked = [0] * len(reasoner.roles)
+        self._in_order = TextOrder(reasoner)
         self._add(root, reasoner.terminal(root), reasoner.goals(root), np.full(1, -1, np.int32))
 
     def __len__(self) -> int:
@@ -150,21 +149,3 @@ class GameTree:
         self._first.frombytes(bytes(8 * len(fresh)))
         self._count.frombytes(bytes(4 * len(fresh)))
         return ids
-
-    def _in_order(self, found: Children) -> Children:
-        """The children of each row by their moves as GDL text; Prolog numbers moves as it finds them."""
-        for role, table in enumerate(self.reasoner.moves):
-            if self._ranked[role] != len(table):
-                texts = [str(move) for move in table]
-                by_text = sorted(range(len(texts)), key=texts.__getitem__)
-                self._ranks[role] = None if by_text == sorted(by_text) else np.argsort(by_text)
-                self._ranked[role] = len(table)
-        if all(ranks is None for ranks in self._ranks):
-            return found
-        columns = [
-            column if ranks is None else ranks[column] for ranks, column in zip(self._ranks, found.joint.T, strict=True)
-        ]
-        order = np.lexsort((*columns[::-1], found.parents))
-        return Children(
-            found.parents[order], found.joint[order], found.states[order], found.terminal[order], found.goals[order]
-        )
