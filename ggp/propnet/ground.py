@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,8 @@ with contextlib.suppress(OSError, AttributeError):  # one system call a token ot
     ctypes.CDLL("libstdc++.so.6")._ZNSt8ios_base15sync_with_stdioEb(ctypes.c_bool(False))
 sys.exit(clingo_main(PyClingoApplication(), sys.argv[1:]))
 """
-HEAD_START_SECONDS = 2.0
+SMALL = 12 << 20  # bytes of an answer: a network may be made of it even if there is a shorter one
+GRACE_SECONDS = 1.0  # for a second answer, at least
 READING_RATE = 50e6  # bytes of the grounder's answer that become arrays in a second
 TOKEN = re.compile(r"\w+\(?|\)")
 INTEGER = re.compile("[0-9]+")
@@ -90,7 +91,6 @@ class Ground:
     literals: npt.NDArray[np.int32]
 
 
-@collector_paused()
 def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, memory_limit: int) -> Ground:
     """The ground rules of a game, within `time_limit` seconds and `memory_limit` bytes.
 
@@ -100,13 +100,26 @@ def ground(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, me
     >>> [str(fact) for fact in found.true], [str(move) for _, move in found.legal], found.terminal
     (['(s 1)', '(s 2)'], ['(go 1)', '(go 2)'], None)
     """
+    return next(grounds(rules, roles, time_limit=time_limit, memory_limit=memory_limit))
+
+
+def grounds(rules: Sequence[Rule], roles: Sequence[str], *, time_limit: float, memory_limit: int) -> Iterator[Ground]:
+    """The same with and without decomposition, the shorter first; which network is smaller is seen once they are built.
+
+    The shorter one alone where the other is large, or takes far longer, or is no different.
+    """
     time_limit = min(time_limit, LONGEST)
     deadline = time.monotonic() + time_limit
-    plain = prepared(rules, roles)
     names = _Names(written_in_parentheses(rules))
-    programs = dict.fromkeys(names.program(version) for version in (decomposed(plain), plain))
+    with collector_paused():
+        plain = prepared(rules, roles)
+        programs = dict.fromkeys(names.program(version) for version in (decomposed(plain), plain))
     limits = _Limits(deadline, time_limit, memory_limit // len(programs), memory_limit)
-    return _Answer(_race(list(programs), limits)).ground(names, tuple(roles), limits)
+    texts = _answers(list(programs), limits)
+    while texts:  # each is forgotten before its network is built
+        with collector_paused():
+            found = _Answer(texts.pop(0)).ground(names, tuple(roles), limits)
+        yield found
 
 
 # From rules to the grounder's language
@@ -327,6 +340,7 @@ class _Process:
     def __init__(self, program: str, limits: _Limits) -> None:
         self.limits = limits
         self.text = bytearray()
+        self.most = limits.memory // 4  # bytes of text: as numbers it needs about three times as much
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         with tempfile.TemporaryFile() as source:
             source.write(program.encode())
@@ -351,7 +365,7 @@ class _Process:
         """Takes what has been written; whether that was all of it. Raises what went wrong, if anything did."""
         piece = os.read(self.pipe.fileno(), 1 << 20)
         self.text += piece
-        if len(self.text) > self.limits.memory // 4:  # as numbers it needs about three times as much
+        if len(self.text) > self.most:
             raise self.limits.over_memory()
         if time.monotonic() + len(self.text) / READING_RATE > self.limits.deadline:
             raise self.limits.over_time()
@@ -370,36 +384,44 @@ class _Process:
         return ReasonerError(f"the grounder failed (exit code {code}): {said.strip()[-500:]}")
 
 
-def _race(programs: Sequence[str], limits: _Limits) -> bytearray:
-    """The first answer to programs that mean the same. Each gets a head start, for it is expected to beat the next."""
-    waiting = list(programs[::-1])
+def _answers(programs: Sequence[str], limits: _Limits) -> list[bytearray]:
+    """The answers to programs that mean the same: all that are small, else the shortest; the shortest first.
+
+    They run side by side. Sizes decide, not the clock; only what writes little and takes long is stopped by time: after
+    the first answer it gets as much again as that took.
+    """
     running: list[_Process] = []
+    answers: list[bytearray] = []
     problems: list[GGPError] = []
-    start = time.monotonic()
+    began, until = time.monotonic(), limits.deadline
     with selectors.DefaultSelector() as selector:
         try:
-            while True:
-                now = time.monotonic()
-                if waiting and (not selector.get_map() or now >= start):
-                    running.append(_Process(waiting.pop(), limits))
-                    selector.register(running[-1].pipe, selectors.EVENT_READ, running[-1])
-                    start = now + HEAD_START_SECONDS
-                limits.check()
-                if not selector.get_map():
-                    raise problems[0]
-                until = min(limits.deadline, start) if waiting else limits.deadline
-                for key, _ in selector.select(max(until - now, 0)):
+            for program in programs:
+                running.append(_Process(program, limits))
+                selector.register(running[-1].pipe, selectors.EVENT_READ, running[-1])
+            while selector.get_map() and (now := time.monotonic()) < until:
+                for key, _ in selector.select(until - now):
                     process: _Process = key.data
                     try:
-                        if process.read():
-                            return process.text
+                        if not process.read():
+                            continue
+                        answers.append(process.text)
+                        now = time.monotonic()
+                        until = min(until, now + max(now - began, GRACE_SECONDS))
+                        for other in running:
+                            other.most = min(other.most, max(SMALL, len(process.text)))
                     except GGPError as error:
                         problems.append(error)
-                        selector.unregister(process.pipe)
-                        process.end()
+                    selector.unregister(process.pipe)
+                    process.end()
         finally:
             for process in running:
                 process.end()
+    if not answers:
+        limits.check()
+        raise problems[0]
+    answers.sort(key=lambda text: (len(text), text))
+    return [text for text in answers if len(text) <= max(SMALL, len(answers[0]))]
 
 
 # From aspif to arrays

@@ -2,8 +2,9 @@
 
 A row of `values` is one node for 512 lanes: eight 64-bit words, one vector register where the machine has such. Plain
 loops over eight words are not turned into vector instructions (the compiler cannot know that rows do not overlap), so
-rows are values of a type of their own here, with a few intrinsics; LLVM splits them on smaller machines. Everything
-releases the GIL and is cached on disk.
+rows are values of a type of their own here, with a few intrinsics; LLVM splits them on smaller machines. The shape of
+`values` says how wide they are: (rows, 8) for 512 lanes, (rows,) for 64, which questions about one state use, because
+so small an array stays in the cache. Everything releases the GIL and is cached on disk.
 """
 
 from __future__ import annotations
@@ -20,70 +21,100 @@ from ggp.propnet.tape import BEFORE, END, GOAL, LOOP, NEXT, RUN, SEES, STATE
 
 WORDS = 8
 LANES = 64 * WORDS
+FEW = 64  # lanes of narrow rows
 BLOCK = 15  # moves that are counted together: their number has four bits
 BITS = 24  # of the number of moves of a role
 
 _U = np.uint64
 _WORD = ir.IntType(64)
-_VECTOR = ir.VectorType(_WORD, WORDS)
 _ONE, _ZERO = _U(1), _U(0)
 jit = njit(nogil=True, cache=True)
 
 
 class Lanes(types.Type):  # type: ignore[misc]
-    """One bit for each of the lanes."""
+    """One bit for each of the lanes: so many words of them."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
+    def __init__(self, words: int) -> None:
+        self.words = words
+        super().__init__(name=f"Lanes({words})")
 
-
-_lanes = Lanes()
+    @property
+    def vector(self) -> Any:
+        return ir.VectorType(_WORD, self.words)
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, kind.vector)
+
+
+def _lanes(array: Any) -> Lanes:
+    """The type of a row of `array`."""
+    return Lanes(WORDS if array.ndim == 2 else 1)
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
     data = cgutils.create_struct_proxy(kind)(context, builder, array).data
-    at = builder.gep(data, [builder.mul(row, ir.Constant(_WORD, WORDS))])
-    return builder.bitcast(at, _VECTOR.as_pointer())
+    return builder.gep(data, [builder.mul(row, ir.Constant(_WORD, _lanes(kind).words))])
+
+
+def _fill(builder: Any, vector: Any, word: Any) -> Any:
+    none = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(none, word, ir.Constant(ir.IntType(32), 0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, none, places)
 
 
 @intrinsic
 def load(_typing: Any, array: Any, row: Any) -> Any:
-    """Row `row` of a flat array of words."""
-
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        loaded = builder.load(_place(context, builder, signature.args[0], args[0], args[1]))
+        at = _place(context, builder, signature.args[0], args[0], args[1])
+        loaded = builder.load(builder.bitcast(at, signature.return_type.vector.as_pointer()))
         loaded.align = 8
         return loaded
 
-    return _lanes(array, types.uint64), code
+    return _lanes(array)(array, types.uint64), code
 
 
 @intrinsic
 def store(_typing: Any, array: Any, row: Any, lanes: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _place(context, builder, signature.args[0], args[0], args[1])).align = 8
+        at = _place(context, builder, signature.args[0], args[0], args[1])
+        builder.store(args[2], builder.bitcast(at, args[2].type.as_pointer())).align = 8
         return context.get_dummy_value()
 
-    return types.void(array, types.uint64, _lanes), code
+    return types.void(array, types.uint64, _lanes(array)), code
 
 
 @intrinsic
-def fill(_typing: Any, word: Any) -> Any:
-    """The same word in every place."""
+def load_word(_typing: Any, array: Any, row: Any, word: Any) -> Any:
+    """Word `word` of a row: lanes from `64 · word` on."""
 
-    def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        none = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(none, args[0], ir.Constant(ir.IntType(32), 0))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
-        return builder.shuffle_vector(first, none, places)
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(builder.gep(_place(context, builder, signature.args[0], args[0], args[1]), [args[2]]))
 
-    return _lanes(types.uint64), code
+    return types.uint64(array, types.uint64, types.uint64), code
+
+
+@intrinsic
+def store_word(_typing: Any, array: Any, row: Any, word: Any, bits: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        at = _place(context, builder, signature.args[0], args[0], args[1])
+        builder.store(args[3], builder.gep(at, [args[2]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64, types.uint64), code
+
+
+@intrinsic
+def fill(_typing: Any, array: Any, word: Any) -> Any:
+    """A row of `array` with the same word in every place."""
+
+    def code(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _fill(builder, signature.return_type.vector, args[1])
+
+    return _lanes(array)(array, types.uint64), code
 
 
 def _binary(operation: str) -> Any:
@@ -92,7 +123,7 @@ def _binary(operation: str) -> Any:
         def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             return getattr(builder, operation)(args[0], args[1])
 
-        return _lanes(_lanes, _lanes), code
+        return a(a, a), code
 
     return operate
 
@@ -104,12 +135,9 @@ def _shift(operation: str) -> Any:
     @intrinsic
     def operate(_typing: Any, a: Any, by: Any) -> Any:
         def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-            none = ir.Constant(_VECTOR, ir.Undefined)
-            first = builder.insert_element(none, args[1], ir.Constant(ir.IntType(32), 0))
-            places = ir.Constant(ir.VectorType(ir.IntType(32), WORDS), [0] * WORDS)
-            return getattr(builder, operation)(args[0], builder.shuffle_vector(first, none, places))
+            return getattr(builder, operation)(args[0], _fill(builder, args[0].type, args[1]))
 
-        return _lanes(_lanes, types.uint64), code
+        return a(a, types.uint64), code
 
     return operate
 
@@ -122,13 +150,13 @@ def _reduction(name: str, each: str | None) -> Any:
     def reduce(_typing: Any, a: Any) -> Any:
         def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
             def call(intrinsic_name: str, returned: Any, vector: Any) -> Any:
-                kind = ir.FunctionType(returned, [_VECTOR])
-                full = f"llvm.{intrinsic_name}.v{WORDS}i64"
+                kind = ir.FunctionType(returned, [vector.type])
+                full = f"llvm.{intrinsic_name}.v{vector.type.count}i64"
                 return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), [vector])
 
-            return call(f"vector.reduce.{name}", _WORD, call(each, _VECTOR, args[0]) if each else args[0])
+            return call(f"vector.reduce.{name}", _WORD, call(each, args[0].type, args[0]) if each else args[0])
 
-        return types.uint64(_lanes), code
+        return types.uint64(a), code
 
     return reduce
 
@@ -151,7 +179,7 @@ count = _reduction("add", "ctpop")  # how many lanes are set
 def literal(values: Any, x: Any) -> Any:
     """The lanes of a literal."""
     u = _U(x)
-    return differ(load(values, u >> _ONE), fill(_ZERO - (u & _ONE)))
+    return differ(load(values, u >> _ONE), fill(values, _ZERO - (u & _ONE)))
 
 
 @jit
@@ -163,21 +191,21 @@ def row(values: Any, number: Any) -> Any:
 def run(values: Any, inputs: Any, i: Any, to: Any, gates: Any, flip: Any, plain: Any, complemented: Any) -> None:
     """Gates of one shape, into rows from `to` on; their inputs are from `i` on."""
     for _ in range(gates):
-        all_of, none_of = fill(~_ZERO), fill(_ZERO)
+        all_of, none_of = fill(values, ~_ZERO), fill(values, _ZERO)
         for k in range(plain):
             all_of = both(all_of, row(values, inputs[i + _U(k)]))
         i += _U(plain)
         for k in range(complemented):
             none_of = either(none_of, row(values, inputs[i + _U(k)]))
         i += _U(complemented)
-        store(values, to, differ(both(all_of, differ(none_of, fill(~_ZERO))), flip))
+        store(values, to, differ(both(all_of, differ(none_of, fill(values, ~_ZERO))), flip))
         to += _ONE
 
 
 @jit
 def evaluate(values: Any, program: Any, inputs: Any) -> None:
     """Sets the rows of all gates of a program."""
-    zero, ones = fill(_ZERO), fill(~_ZERO)
+    zero, ones = fill(values, _ZERO), fill(values, ~_ZERO)
     at = rounds = 0
     while at < len(program):
         operation = program[at, 0]
@@ -249,7 +277,7 @@ def choose(values: Any, legal: Any, first: Any, end: Any, to: Any, rng: Any, scr
     subtracted from it until it would drop below zero, which tells the block, and in there the moves one by one. The
     answer are the lanes that have a move; in the others no move is set.
     """
-    zero, ones = fill(_ZERO), fill(~_ZERO)
+    zero, ones = fill(values, _ZERO), fill(values, ~_ZERO)
     total, mask, draw, counts = _U(0), _U(BITS), _U(2 * BITS), _U(3 * BITS)  # where they are in `scratch`
     bits = 0  # of the largest total so far
     block = counts
@@ -366,7 +394,7 @@ def choose_weighted(
         if any_word(x) != _ZERO:
             store(rng, _U(2), x)
             for word in range(WORDS):
-                bits = rng[2 * WORDS + word]
+                bits = rng[2, word]
                 while bits != _ZERO:
                     lane = 64 * word + trailing(bits)
                     bits &= bits - _ONE
@@ -375,22 +403,22 @@ def choose_weighted(
     for lane in range(LANES):
         if lane % WORDS == 0:
             store(rng, _U(2), random_lanes(rng))
-        share = (rng[2 * WORDS + lane % WORDS] >> _U(11)) * 2.0**-53
+        share = (rng[2, lane % WORDS] >> _U(11)) * 2.0**-53
         if sums[0, lane] > 0.0:
             sums[0, lane] *= share
             sums[1, lane] = -1.0  # weighted; what is left to go is in the other
         else:
             sums[1, lane] *= share
-    ready = fill(_ZERO)
+    ready = fill(values, _ZERO)
     for i in range(first, end):
         x = row(values, legal[i])
-        chosen = fill(_ZERO)
+        chosen = fill(values, _ZERO)
         if any_word(x) != _ZERO:
             store(rng, _U(2), x)
             store(rng, _U(3), ready)
             for word in range(WORDS):
-                bits = rng[2 * WORDS + word] & ~rng[3 * WORDS + word]
-                rng[2 * WORDS + word] = _ZERO
+                bits = rng[2, word] & ~rng[3, word]
+                rng[2, word] = _ZERO
                 while bits != _ZERO:
                     lane = 64 * word + trailing(bits)
                     lowest = bits & (_ZERO - bits)
@@ -402,7 +430,7 @@ def choose_weighted(
                         hit = sums[1, lane] < 1.0
                         sums[1, lane] -= 1.0
                     if hit:
-                        rng[2 * WORDS + word] |= lowest
+                        rng[2, word] |= lowest
             chosen = load(rng, _U(2))
             ready = either(ready, chosen)
         store(values, _U(to), chosen)
@@ -417,28 +445,26 @@ def count_goals(values: Any, goals: Any, over: Any, totals: Any) -> None:
 
 
 @jit
-def advance(values: Any, nexts: Any, later: Any, start: Any, moved: Any, again: Any) -> None:
+def advance(values: Any, nexts: Any, start: Any, moved: Any, again: Any) -> None:
     """Lanes of `moved` go to their next state, lanes of `again` to their start, others stay."""
-    stay = differ(either(moved, again), fill(~_ZERO))
+    stay = differ(either(moved, again), fill(values, ~_ZERO))
     for f in range(len(nexts)):
         after = both(moved, row(values, nexts[f]))
         other = either(both(again, load(start, _U(f))), both(stay, load(values, _U(1 + f))))
-        store(later, _U(f), either(after, other))
-    for f in range(len(nexts)):
-        store(values, _U(1 + f), load(later, _U(f)))
+        store(values, _U(1 + f), either(after, other))
 
 
 @jit
 def bulk(
     values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
-    goals: Any, start: Any, rng: Any, scratch: Any, later: Any, passes: Any, totals: Any,
+    goals: Any, start: Any, rng: Any, scratch: Any, passes: Any, totals: Any,
 ) -> None:  # fmt: skip
     """`passes` steps of random play in all lanes; a lane that ends starts again at once from its lane of `start`.
 
     `totals` grows by (states, games, and for each entry of `goals` how many games ended with it).
     """
     facts, roles = len(nexts), len(first_move) - 1
-    ones = fill(~_ZERO)
+    ones = fill(values, ~_ZERO)
     for _ in range(passes):
         evaluate(values, programs[STATE], inputs)
         over = row(values, terminal)
@@ -453,28 +479,28 @@ def bulk(
             totals[1] += count(over)
             count_goals(values, goals, over, totals)
         totals[0] += count(moved)
-        advance(values, nexts, later, start, moved, over)
+        advance(values, nexts, start, moved, over)
 
 
 @jit
 def playouts(
     values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
-    goals: Any, start: Any, rng: Any, scratch: Any, later: Any, states: Any, n: Any, max_steps: Any, weights: Any,
+    goals: Any, start: Any, rng: Any, scratch: Any, states: Any, n: Any, max_steps: Any, weights: Any,
     sums: Any, found_goals: Any, found_steps: Any,
 ) -> None:  # fmt: skip
     """`n` random games from each of `states`, each game on one lane after the other's end; see `Reasoner.playouts`."""
     facts, roles = len(nexts), len(first_move) - 1
-    ones = fill(~_ZERO)
+    ones = fill(values, ~_ZERO)
     jobs = len(states) * n
     each = (jobs + LANES - 1) // LANES
     job = np.empty(LANES, np.int64)
     born = np.zeros(LANES, np.int64)
-    lanes = np.zeros(2 * WORDS, np.uint64)  # rows: those at work, those that end now
+    lanes = np.zeros((2, WORDS), np.uint64)  # rows: those at work, those that end now
     start[:] = _ZERO
     for lane in range(LANES):
         job[lane] = lane * each
         if job[lane] < jobs:
-            lanes[lane // 64] |= _ONE << _U(lane % 64)
+            lanes[0, lane // 64] |= _ONE << _U(lane % 64)
             put_lane(start, states, job[lane] // n, lane)
     for f in range(facts):
         store(values, _U(1 + f), load(start, _U(f)))
@@ -493,14 +519,14 @@ def playouts(
         if now >= max_steps:
             for lane in range(LANES):
                 if now - born[lane] >= max_steps:
-                    lanes[WORDS + lane // 64] |= lanes[lane // 64] & (_ONE << _U(lane % 64))
+                    lanes[1, lane // 64] |= lanes[0, lane // 64] & (_ONE << _U(lane % 64))
         ending = load(lanes, _ONE)
         if any_word(ending) != _ZERO:
             evaluate(values, programs[GOAL], inputs)
             for g in range(len(goals)):
                 store(rng, _U(2), both(ending, row(values, goals[g, 2])))
                 for word in range(WORDS):
-                    bits = rng[2 * WORDS + word]
+                    bits = rng[2, word]
                     while bits != _ZERO:
                         lane = 64 * word + trailing(bits)
                         bits &= bits - _ONE
@@ -508,7 +534,7 @@ def playouts(
                         if value > found_goals[job[lane], role]:
                             found_goals[job[lane], role] = value
             for word in range(WORDS):
-                bits = lanes[WORDS + word]
+                bits = lanes[1, word]
                 while bits != _ZERO:
                     lane = 64 * word + trailing(bits)
                     bits &= bits - _ONE
@@ -517,11 +543,11 @@ def playouts(
                     before = job[lane] // n
                     job[lane] += 1
                     if job[lane] >= min((lane + 1) * each, jobs):
-                        lanes[word] &= ~(_ONE << _U(lane % 64))
+                        lanes[0, word] &= ~(_ONE << _U(lane % 64))
                     elif job[lane] // n != before:
                         put_lane(start, states, job[lane] // n, lane)
         evaluate(values, programs[NEXT], inputs)
-        advance(values, nexts, later, start, both(moved, differ(ending, ones)), ending)
+        advance(values, nexts, start, both(moved, differ(ending, ones)), ending)
         now += 1
 
 
@@ -529,11 +555,11 @@ def playouts(
 def put_lane(rows_of_facts: Any, states: Any, state: Any, lane: Any) -> None:
     """Writes one packed state into its lane."""
     word, bit = lane // 64, _ONE << _U(lane % 64)
-    for f in range(len(rows_of_facts) // WORDS):
+    for f in range(len(rows_of_facts)):
         if states[state, f // 64] >> _U(f % 64) & _ONE:
-            rows_of_facts[f * WORDS + word] |= bit
+            rows_of_facts[f, word] |= bit
         else:
-            rows_of_facts[f * WORDS + word] &= ~bit
+            rows_of_facts[f, word] &= ~bit
 
 
 @jit
@@ -541,18 +567,18 @@ def transpose(block: Any) -> None:
     """Swaps bit b of word w with bit w of word b, for 64 words."""
     width, mask = _U(32), _U(0x00000000FFFFFFFF)
     while width:
-        for k in range(64):
-            if not k & width:
-                moved = (block[k] >> width ^ block[k + width]) & mask
-                block[k + width] ^= moved
-                block[k] ^= moved << width
+        for i in range(_U(32)):
+            k = i + (i & _ZERO - width)  # the numbers without that bit
+            moved = (block[k] >> width ^ block[k + width]) & mask
+            block[k + width] ^= moved
+            block[k] ^= moved << width
         width >>= _ONE
         mask ^= mask << width
 
 
 @jit
 def unpack(values: Any, first_row: Any, packed: Any, which: Any) -> None:
-    """Puts packed states (at most 512: those of `which`) into lanes, a row for each bit, from `first_row` on."""
+    """Puts the packed states of `which`, no more than there are lanes, into lanes: a row a bit, from `first_row` on."""
     block = np.empty(64, np.uint64)
     for word in range((len(which) + 63) // 64):
         some = min(64, len(which) - 64 * word)
@@ -561,21 +587,19 @@ def unpack(values: Any, first_row: Any, packed: Any, which: Any) -> None:
                 block[k] = packed[which[64 * word + k], column]
             block[some:] = _ZERO
             transpose(block)
-            for bit in range(min(64, (len(values) // WORDS - first_row) - 64 * column)):
-                values[(first_row + 64 * column + bit) * WORDS + word] = block[bit]
+            for bit in range(min(64, len(values) - first_row - 64 * column)):
+                store_word(values, first_row + 64 * column + bit, word, block[bit])
 
 
 @jit
-def pack(values: Any, asked: Any, packed: Any, begin: Any, n: Any, later: Any) -> None:
+def pack(values: Any, asked: Any, packed: Any, begin: Any, n: Any) -> None:
     """Reads the lanes of the rows `asked` into rows `begin` to `begin + n` of `packed`, a bit for each."""
     block = np.empty(64, np.uint64)
     for column in range(packed.shape[1]):
         some = min(64, len(asked) - 64 * column)
-        for bit in range(some):
-            store(later, _U(bit), row(values, asked[64 * column + bit]))
         for word in range((n + 63) // 64):
             for bit in range(some):
-                block[bit] = later[bit * WORDS + word]
+                block[bit] = load_word(values, asked[64 * column + bit], word)
             block[some:] = _ZERO
             transpose(block)
             for k in range(min(64, n - 64 * word)):
@@ -584,39 +608,35 @@ def pack(values: Any, asked: Any, packed: Any, begin: Any, n: Any, later: Any) -
 
 @jit
 def answer(
-    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, later: Any, states: Any,
-    parents: Any, joint: Any, asked: Any, packed: Any, children: Any, deep: Any,
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, states: Any, parents: Any, joint: Any,
+    asked: Any, packed: Any, children: Any, deep: Any,
 ) -> None:  # fmt: skip
     """Answers for the states `states[parents]` in blocks of 512: sets `packed` to the bits of the rows `asked`.
 
     With moves in `joint` (not empty) they are played, and `children` become the next states. `deep`: 0 answers in the
-    states themselves, 1 in the states after the moves, 2 in between, where percepts are.
+    states themselves, 1 in the states after the moves, 2 in between, where percepts are. Narrow rows do for `FEW`.
     """
     facts, roles, n = len(nexts), len(first_move) - 1, len(parents)
     for begin in range(0, n, LANES):
         some = min(LANES, n - begin)
-        unpack(values[: (1 + facts) * WORDS], 1, states, parents[begin : begin + some])
+        unpack(values[: 1 + facts], 1, states, parents[begin : begin + some])
         evaluate(values, programs[STATE], inputs)
         if len(joint):
-            values[(1 + facts) * WORDS : (1 + facts + first_move[roles]) * WORDS] = _ZERO
+            clear_moves(values, facts, first_move[roles])
             for k in range(some):
                 for role in range(roles):
-                    to = 1 + facts + first_move[role] + joint[begin + k, role]
-                    values[to * WORDS + k // 64] |= _ONE << _U(k % 64)
+                    put_move(values, 1 + facts + first_move[role] + joint[begin + k, role], k)
             evaluate(values, programs[NEXT], inputs)
             if deep == 2:
                 evaluate(values, programs[SEES], inputs)
             else:
-                pack(values, nexts, children, begin, some, later)
+                pack(values, nexts, children, begin, some)
                 if deep == 1:
-                    for f in range(facts):
-                        store(later, _U(f), row(values, nexts[f]))
-                    for f in range(facts):
-                        store(values, _U(1 + f), load(later, _U(f)))
+                    go_on(values, nexts)
                     evaluate(values, programs[STATE], inputs)
         if deep != 2:
             evaluate(values, programs[GOAL], inputs)
-        pack(values, asked, packed, begin, some, later)
+        pack(values, asked, packed, begin, some)
 
 
 @jit
@@ -624,59 +644,61 @@ def put_all(values: Any, state: Any, facts: Any) -> None:
     """Puts one packed state into all lanes."""
     for f in range(facts):
         on = state[f // 64] >> _U(f % 64) & _ONE
-        store(values, _U(1 + f), fill(_ZERO - on))
+        store(values, 1 + f, fill(values, _ZERO - on))
+
+
+@jit
+def put_move(values: Any, number: Any, lane: Any) -> None:
+    """Sets the row of a move in one lane."""
+    store_word(values, number, lane // 64, load_word(values, number, lane // 64) | _ONE << _U(lane % 64))
 
 
 @jit
 def clear_moves(values: Any, facts: Any, moves: Any) -> None:
     for move in range(moves):
-        store(values, _U(1 + facts + move), fill(_ZERO))
+        store(values, 1 + facts + move, fill(values, _ZERO))
+
+
+@jit
+def go_on(values: Any, nexts: Any) -> None:
+    """All lanes go to their next state."""
+    for f in range(len(nexts)):
+        store(values, 1 + f, row(values, nexts[f]))
+
+
+@jit
+def is_set(values: Any, number: Any, lane: Any) -> Any:
+    return load_word(values, number, lane // 64) >> _U(lane % 64) & _ONE
 
 
 @jit
 def step_one(
-    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, state: Any, joint: Any, child: Any
+    narrow: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, state: Any, joint: Any, child: Any
 ) -> None:
     """The state after one joint move, by itself. Rows of moves are clear before and after."""
     facts = len(nexts)
-    put_all(values, state, facts)
+    put_all(narrow, state, facts)
     for role in range(len(joint)):
-        store(values, _U(1 + facts + first_move[role] + joint[role]), fill(~_ZERO))
-    evaluate(values, programs[BEFORE], inputs)
-    evaluate(values, programs[NEXT], inputs)
+        store(narrow, 1 + facts + first_move[role] + joint[role], fill(narrow, ~_ZERO))
+    evaluate(narrow, programs[BEFORE], inputs)
+    evaluate(narrow, programs[NEXT], inputs)
     for column in range(len(child)):
         word = _ZERO
         for bit in range(min(64, facts - 64 * column)):
-            word |= (values[_U(nexts[64 * column + bit]) * _U(WORDS)] & _ONE) << _U(bit)
+            word |= is_set(narrow, nexts[64 * column + bit], 0) << _U(bit)
         child[column] = word
     for role in range(len(joint)):
-        store(values, _U(1 + facts + first_move[role] + joint[role]), fill(_ZERO))
+        store(narrow, 1 + facts + first_move[role] + joint[role], fill(narrow, _ZERO))
 
 
-@jit
-def children_of(
-    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
-    goals: Any, later: Any, options: Any, state: Any, joint: Any, children: Any, over: Any, worth: Any,
-) -> int:  # fmt: skip
-    """All children of one state, at most as many as `children` has rows; returns their number.
-
-    Sets the joint moves, the packed children, whether they are terminal, and their goals (−1: none). Rows of moves are
-    clear before and after; `options` is scratch, (roles, moves).
-    """
+@njit(inline="always")
+def play_all(
+    values: Any, programs: Any, inputs: Any, nexts: Any, first_move: Any, terminal: Any, goals: Any, options: Any,
+    sizes: Any, total: Any, state: Any, joint: Any, children: Any, over: Any, worth: Any,
+) -> None:  # fmt: skip
+    """The first `total` joint moves of `options`, of which each role has `sizes`, in a state that is in all lanes."""
     facts, roles = len(nexts), len(first_move) - 1
-    put_all(values, state, facts)
-    evaluate(values, programs[STATE], inputs)
-    if values[_U(terminal) * _U(WORDS)] & _ONE:
-        return 0
-    sizes, index = np.zeros(roles, np.int64), np.zeros(roles, np.int64)
-    total = 1
-    for role in range(roles):
-        for move in range(first_move[role], first_move[role + 1]):
-            if values[_U(legal[move]) * _U(WORDS)] & _ONE:
-                options[role, sizes[role]] = move - first_move[role]
-                sizes[role] += 1
-        total *= sizes[role]
-    total = min(total, len(children))
+    index = np.zeros(roles, np.int64)
     for begin in range(0, total, LANES):
         some = min(LANES, total - begin)
         if begin:
@@ -686,51 +708,86 @@ def children_of(
             for role in range(roles):
                 move = options[role, index[role]]
                 joint[begin + k, role] = move
-                values[(1 + facts + first_move[role] + move) * WORDS + k // 64] |= _ONE << _U(k % 64)
+                put_move(values, 1 + facts + first_move[role] + move, k)
             for role in range(roles - 1, -1, -1):
                 index[role] += 1
                 if index[role] < sizes[role]:
                     break
                 index[role] = 0
         evaluate(values, programs[NEXT], inputs)
+        pack(values, nexts, children, begin, some)
+        go_on(values, nexts)
         for role in range(roles):
             for i in range(sizes[role]):
-                store(values, _U(1 + facts + first_move[role] + options[role, i]), fill(_ZERO))
-        pack(values, nexts, children, begin, some, later)
-        for f in range(facts):
-            store(later, _U(f), row(values, nexts[f]))
-        for f in range(facts):
-            store(values, _U(1 + f), row(later, f))
+                store(values, 1 + facts + first_move[role] + options[role, i], fill(values, _ZERO))
         evaluate(values, programs[END], inputs)
         for k in range(some):
-            over[begin + k] = values[_U(terminal) * _U(WORDS) + _U(k // 64)] >> _U(k % 64) & _ONE
+            over[begin + k] = is_set(values, terminal, k)
             worth[begin + k, :] = -1
         for g in range(len(goals)):
             for k in range(some):
-                if values[_U(goals[g, 2]) * _U(WORDS) + _U(k // 64)] >> _U(k % 64) & _ONE:
+                if is_set(values, goals[g, 2], k):
                     worth[begin + k, goals[g, 0]] = max(worth[begin + k, goals[g, 0]], goals[g, 1])
+
+
+@jit
+def children_of(
+    values: Any, narrow: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, options: Any, state: Any, joint: Any, children: Any, over: Any, worth: Any,
+) -> int:  # fmt: skip
+    """All children of one state, at most as many as `children` has rows; returns their number.
+
+    Sets the joint moves, the packed children, whether they are terminal, and their goals (−1: none). Rows of moves are
+    clear before and after; `options` is scratch, (roles, moves). Wide rows are touched only for more than `FEW`.
+    """
+    facts, roles = len(nexts), len(first_move) - 1
+    put_all(narrow, state, facts)
+    evaluate(narrow, programs[STATE], inputs)
+    if is_set(narrow, terminal, 0):
+        return 0
+    sizes = np.zeros(roles, np.int64)
+    total = 1
+    for role in range(roles):
+        for move in range(first_move[role], first_move[role + 1]):
+            if is_set(narrow, legal[move], 0):
+                options[role, sizes[role]] = move - first_move[role]
+                sizes[role] += 1
+        total *= sizes[role]
+    total = min(total, len(children))
+    if total <= FEW:
+        play_all(
+            narrow, programs, inputs, nexts, first_move, terminal, goals, options, sizes, total,
+            state, joint, children, over, worth,
+        )  # fmt: skip
+    else:
+        put_all(values, state, facts)
+        evaluate(values, programs[BEFORE], inputs)
+        play_all(
+            values, programs, inputs, nexts, first_move, terminal, goals, options, sizes, total,
+            state, joint, children, over, worth,
+        )  # fmt: skip
     return total
 
 
 @jit
 def repeat_children(
-    values: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
-    goals: Any, later: Any, options: Any, states: Any, joint: Any, children: Any, over: Any, worth: Any, times: Any,
+    values: Any, narrow: Any, programs: Any, inputs: Any, nexts: Any, legal: Any, first_move: Any, terminal: Any,
+    goals: Any, options: Any, states: Any, joint: Any, children: Any, over: Any, worth: Any, times: Any,
 ) -> int:  # fmt: skip
     """`children_of` for each of `states`, so many times over: what it costs a search that lives in a kernel."""
-    total = 0
+    n = 0
     for _ in range(times):
         for state in range(len(states)):
-            total += children_of(
-                values, programs, inputs, nexts, legal, first_move, terminal, goals, later, options,
+            n = children_of(
+                values, narrow, programs, inputs, nexts, legal, first_move, terminal, goals, options,
                 states[state], joint, children, over, worth,
             )  # fmt: skip
-    return total
+    return n
 
 
 @jit
 def repeat_step(
-    values: Any,
+    narrow: Any,
     programs: Any,
     inputs: Any,
     nexts: Any,
@@ -743,7 +800,7 @@ def repeat_step(
     """`step_one` from each of `states` by its row of `joint`, so many times over."""
     for _ in range(times):
         for state in range(len(states)):
-            step_one(values, programs, inputs, nexts, first_move, states[state], joint[state], child)
+            step_one(narrow, programs, inputs, nexts, first_move, states[state], joint[state], child)
 
 
 @jit
@@ -787,6 +844,6 @@ def joint_moves(legal: Any, live: Any, first_move: Any, parents: Any, joint: Any
 
 def rows(n: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """`n` rows of zeros, aligned to cache lines."""
-    space = np.zeros(n * WORDS + WORDS, np.uint64)
+    space = np.zeros((n + 1) * WORDS, np.uint64)
     skip = (-space.ctypes.data % 64) // 8
-    return space[skip : skip + n * WORDS]
+    return space[skip : skip + n * WORDS].reshape(n, WORDS)

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ggp.canonical import rule_hash
-from ggp.errors import GdlError, IllegalMove, MemoryLimit
+from ggp.errors import GdlError, IllegalMove, MemoryLimit, TimeLimit
 from ggp.parser import parse
 from ggp.propnet import kernels, store
-from ggp.propnet.ground import ground
+from ggp.propnet.ground import ground, grounds
 from ggp.propnet.network import build
 from ggp.propnet.tape import Tape, tape
 from ggp.reasoner import (
@@ -52,9 +52,9 @@ class _Workspace(threading.local):
         tape = reasoner.tape
         moves, roles = len(tape.legal), len(reasoner.roles)
         self.values = kernels.rows(tape.rows)
-        self.values[: kernels.WORDS] = ~np.uint64(0)  # node 0 is true
+        self.narrow = np.zeros(tape.rows, np.uint64)
+        self.values[0] = self.narrow[0] = ~np.uint64(0)  # node 0 is true
         self.start = kernels.rows(len(tape.facts))
-        self.later = kernels.rows(max(len(tape.facts), 64))
         self.scratch = kernels.rows(3 * kernels.BITS + 4 * (moves // kernels.BLOCK + roles + 1))
         self.rng = kernels.rows(4)
         self.sums = np.zeros((2, kernels.LANES))
@@ -94,10 +94,7 @@ class PropnetReasoner:
         if (kept := store.find(key)) is not None:
             return cls(_spelled(kept, rules))
         began = time.monotonic()
-        found = ground(rules, roles, time_limit=time_limit, memory_limit=memory_limit)
-        if (size := len(found.literals) * BYTES_PER_LITERAL) > memory_limit:
-            raise MemoryLimit(f"the network would need about {shown_size(size)}, more than {shown_size(memory_limit)}")
-        compiled = tape(build(found, deadline=began + time_limit))
+        compiled = _smallest(rules, roles, time_limit, memory_limit)
         if time.monotonic() - began > WORTH_KEEPING:
             store.keep(key, compiled)
         return cls(compiled)
@@ -147,18 +144,18 @@ class PropnetReasoner:
         if len(goals):
             kernels.playouts(
                 w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
-                w.rng, w.scratch, w.later, states, n, max_steps, self._weights(odds), w.sums, goals, steps,
+                w.rng, w.scratch, states, n, max_steps, self._weights(odds), w.sums, goals, steps,
             )  # fmt: skip
         return Playouts(goals.reshape(len(states), n, roles), steps.reshape(len(states), n))
 
     def bulk(self, size: int, rng: np.random.Generator) -> tuple[int, int]:
         w, t = self._seeded(rng), self.tape
         kernels.unpack(w.start, 0, self.initial(kernels.LANES), np.arange(kernels.LANES))
-        w.values[kernels.WORDS : kernels.WORDS * (1 + len(t.facts))] = w.start
+        w.values[1 : 1 + len(t.facts)] = w.start
         totals = np.zeros(2 + len(t.goals), np.int64)
         kernels.bulk(
             w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.start,
-            w.rng, w.scratch, w.later, size, totals,
+            w.rng, w.scratch, size, totals,
         )  # fmt: skip
         return int(totals[0]), int(totals[1])
 
@@ -206,28 +203,28 @@ class PropnetReasoner:
     def gates(self) -> int:
         return self.tape.rows - 1 - len(self.tape.facts) - len(self.tape.legal)
 
-    def repeat_children(self, states: States, times: int) -> int:
-        """All children of each state, one state at a time, so many times over: how many children it was."""
+    def repeat_children(self, states: States, times: int) -> Children:
+        """All children of each state, one state at a time, so many times over: those of the last."""
         w, t, roles = self._workspace, self.tape, len(self.roles)
-        most = len(self.expand(states).states) or 1
+        most = len(self.expand(states).states)
         options = np.zeros((roles, max(map(len, t.moves))), np.int64)
         joint, worth = np.zeros((most, roles), np.int64), np.zeros((most, roles), np.int64)
         children, over = np.zeros((most, self._columns), np.uint64), np.zeros(most, np.bool_)
-        kernels.clear_moves(w.values, len(t.facts), len(t.legal))
-        return int(
-            kernels.repeat_children(
-                w.values, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, w.later, options,
-                states, joint, children, over, worth, times,
-            )
+        for values in (w.values, w.narrow):
+            kernels.clear_moves(values, len(t.facts), len(t.legal))
+        n = kernels.repeat_children(
+            w.values, w.narrow, t.programs, t.inputs, t.next, t.legal, t.first_move, t.terminal, t.goals, options,
+            states, joint, children, over, worth, times,
         )  # fmt: skip
+        return Children(np.full(n, len(states) - 1), joint[:n], children[:n], over[:n], worth[:n])
 
     def repeat_steps(self, states: States, joint: npt.ArrayLike, times: int) -> Words:
         """One step from each state, one at a time, so many times over; the last state that was reached."""
         w, t = self._workspace, self.tape
         child = np.zeros(self._columns, np.uint64)
-        kernels.clear_moves(w.values, len(t.facts), len(t.legal))
+        kernels.clear_moves(w.narrow, len(t.facts), len(t.legal))
         moves = np.ascontiguousarray(joint, np.int64)
-        kernels.repeat_step(w.values, t.programs, t.inputs, t.next, t.first_move, states, moves, child, times)
+        kernels.repeat_step(w.narrow, t.programs, t.inputs, t.next, t.first_move, states, moves, child, times)
         return child
 
     # The kernels
@@ -270,8 +267,8 @@ class PropnetReasoner:
     ) -> None:
         w, t = self._workspace, self.tape
         kernels.answer(
-            w.values, t.programs, t.inputs, t.next, t.first_move, w.later, states, parents, joint, rows,
-            packed, children, deep,
+            w.narrow if len(parents) <= kernels.FEW else w.values, t.programs, t.inputs, t.next, t.first_move,
+            states, parents, joint, rows, packed, children, deep,
         )  # fmt: skip
 
     def _highest(self, bits: Bools) -> Ints:
@@ -282,8 +279,7 @@ class PropnetReasoner:
         return found
 
     def _seeded(self, rng: np.random.Generator) -> _Workspace:
-        seeds = rng.integers(1, 1 << 63, 2 * kernels.WORDS, dtype=np.uint64)
-        self._workspace.rng[: 2 * kernels.WORDS] = seeds
+        self._workspace.rng[:2] = rng.integers(1, 1 << 63, (2, kernels.WORDS), dtype=np.uint64)
         return self._workspace
 
     def _weights(self, odds: Sequence[npt.ArrayLike | None] | None) -> npt.NDArray[np.float64]:
@@ -298,6 +294,24 @@ class PropnetReasoner:
                 some = np.maximum(np.asarray(given, np.float64)[: len(mine)], 0.0)
                 mine[: len(some)] = some
         return weights
+
+
+def _smallest(rules: Sequence[Rule], roles: Sequence[str], time_limit: float, memory_limit: int) -> Tape:
+    """The tape that reads the fewest rows, of rules with and without decomposition."""
+    deadline = time.monotonic() + time_limit
+    best: Tape | None = None
+    try:
+        for found in grounds(rules, roles, time_limit=time_limit, memory_limit=memory_limit):
+            if (size := len(found.literals) * BYTES_PER_LITERAL) > memory_limit:
+                needs = f"the network would need about {shown_size(size)}"
+                raise MemoryLimit(f"{needs}, more than {shown_size(memory_limit)}")
+            one = tape(build(found, deadline))
+            best = one if best is None else min(best, one, key=lambda tape: len(tape.inputs))
+    except (MemoryLimit, TimeLimit):
+        if best is None:
+            raise
+    assert best is not None
+    return best
 
 
 def _spelled(tape: Tape, rules: Sequence[Rule]) -> Tape:
@@ -324,6 +338,7 @@ def _tell_if_slow() -> None:
         tiny = PropnetReasoner(tape(build(ground(rules, roles, time_limit=60, memory_limit=DEFAULT_MEMORY_LIMIT))))
         state, rng = tiny.initial(), np.random.default_rng(0)
         tiny.expand(state)
+        tiny.expand(tiny.initial(kernels.FEW + 1))
         tiny.playouts(state, 1, rng)
         tiny.bulk(1, rng)
         tiny.repeat_children(state, 1)

@@ -21,7 +21,7 @@ from ggp.errors import RecordError
 from ggp.parser import parse_ground
 from ggp.propnet.tape import LOOP, QUESTIONS, REPEAT, RUN, Tape
 
-FORMAT = 3  # of the file and of the tape: another number is another file name
+FORMAT = 4  # of the file and of the tape: another number is another file name
 ARRAYS = ("inputs", "next", "legal", "first_move", "goals", "sees", "init")
 DAMAGE = (  # what unzipping and reading raise, by where exactly the damage is
     ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,

@@ -40,7 +40,8 @@ class Tape:
     offset): each gate of a run is the AND of its first p rows in `inputs` and of the complements of the next n;
     `inverted` ones are stored as their complement. (LOOP, variables, offset of pairs row, literal in `inputs`, …) sets
     the rows to false, and (REPEAT, variables, offset, how many operations to go back, …) to the literals, until
-    nothing changes. Answers are read off rows as they are, never complemented.
+    nothing changes. Answers are read off rows as they are, never complemented. No `next` is the row of another fact, so
+    that facts take their next values one after the other.
     """
 
     roles: tuple[str, ...]
@@ -140,22 +141,30 @@ def _shape(network: Network, inverted: Collection[int], gate: int) -> tuple[int,
 def _uncomplemented(network: Network) -> tuple[Network, set[int]]:
     """The network with all answers read uncomplemented, and the gates that are to be stored inverted for that.
 
-    Where a node is an answer both ways, or is no gate, a gate that negates it is added.
+    Where a node is an answer both ways, or is no gate, a gate that negates it is added. Likewise a gate that copies a
+    fact, where that is the next value of another one.
     """
     plain = {x >> 1 for x in _answers(network) if not x & 1}
     inverted: set[int] = set()
-    negated: dict[int, int] = {}  # complemented literal → its gate
+    added: dict[int, int] = {}  # literal → its gate
     gates = list(network.gates)
+
+    def add(x: int) -> None:
+        added[x] = 2 * (network.inputs + len(gates))
+        gates.append((x,))
+
     for x in _answers(network):
-        if x & 1 and x not in negated:
+        if x & 1 and x not in added:
             if x >> 1 >= network.inputs and x >> 1 not in plain:
                 inverted.add((x >> 1) - network.inputs)
             else:
-                negated[x] = 2 * (network.inputs + len(gates))
-                gates.append((x,))
+                add(x)
+    for fact, x in enumerate(network.next.tolist(), 1):
+        if x in range(2, 2 * len(network.facts) + 2, 2) and x != 2 * fact and x not in added:
+            add(x)
 
     def of(x: int) -> int:
-        return negated.get(x, x)
+        return added.get(x, x)
 
     changed = replace(
         network,

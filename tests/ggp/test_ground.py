@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from ggp.game import Game, load
 from ggp.parser import parse_ground
 from ggp.propnet import decompose, demand
 from ggp.propnet import ground as ground_module
-from ggp.propnet.ground import Ground, ground
+from ggp.propnet.ground import Ground, ground, grounds
+from ggp.propnet.network import build
+from ggp.propnet.reasoner import PropnetReasoner
+from ggp.propnet.tape import tape
 from ggp.terms import Fact, Move, variables
 
 FRAME = "(role a) (role b) (init (s 0)) (legal b wait) (<= terminal (true (s 9))) (goal b 50) "
@@ -213,9 +217,37 @@ def test_what_is_always_true_is_atom_0() -> None:
     assert found.terminal is None
 
 
-def test_a_program_that_fails_gives_way_to_the_next() -> None:
-    limits = ground_module._Limits(time.monotonic() + 10, 10, 1 << 30, 1 << 30)
-    assert ground_module._race(["p(X).", "p(1). #show p/1."], limits).endswith(b"4 4 p(1) 0\n0\n")
+def answers(*programs: str) -> list[bytes]:
+    """The atoms that the answers show."""
+    limits = ground_module._Limits(time.monotonic() + 20, 20, 1 << 30, 1 << 30)
+    return [bytes(text).split(b" ")[-2] for text in ground_module._answers(programs, limits)]
+
+
+LONG, SHORT, NEVER = "p(1..9). #show p/1.", "q. #show q/0.", "n(0). n(X+1) :- n(X). #show."
+
+
+def test_small_answers_are_all_looked_at_the_shortest_first() -> None:
+    assert answers(LONG, SHORT) == answers(SHORT, LONG) == [b"q", b"p(9)"]
+
+
+def test_of_large_answers_the_shortest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ground_module, "SMALL", 0)
+    assert answers(LONG, SHORT) == answers(SHORT, LONG) == [b"q"]
+
+
+def test_a_program_that_fails_or_never_ends_gives_way_to_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ground_module, "GRACE_SECONDS", 0.1)
+    assert answers("p(X).", SHORT) == answers(NEVER, SHORT) == answers(SHORT, NEVER) == [b"q"]
+
+
+@pytest.mark.parametrize(("name", "better"), [("goofspiel", 0), ("bidding_tic_tac_toe", 1)])
+def test_the_smaller_network_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, better: int) -> None:
+    monkeypatch.setenv("AUGUR_CACHE", str(tmp_path))
+    game = load(name)
+    found = grounds(game.rules, game.roles, time_limit=60, memory_limit=4 << 30)
+    sizes = [len(tape(build(one)).inputs) for one in found]
+    assert sizes[better] < sizes[1 - better]
+    assert len(PropnetReasoner.compile(game.rules, game.roles).tape.inputs) == sizes[better]
 
 
 def test_unsafe_rules_are_refused() -> None:

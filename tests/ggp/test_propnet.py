@@ -202,9 +202,9 @@ def test_moves_are_chosen_uniformly_among_the_legal_ones(moves: int) -> None:
     packed = np.zeros((kernels.LANES, -(-moves // 64)), np.uint64)
     for move in range(moves):
         packed[:, move // 64] |= legal[:, move].astype(np.uint64) << np.uint64(move % 64)
-    kernels.unpack(values[: (1 + moves) * kernels.WORDS], 1, packed, np.arange(kernels.LANES))
+    kernels.unpack(values[: 1 + moves], 1, packed, np.arange(kernels.LANES))
     state = kernels.rows(4)
-    state[: 2 * kernels.WORDS] = rng.integers(1, 1 << 63, 2 * kernels.WORDS, dtype=np.uint64)
+    state[:2] = rng.integers(1, 1 << 63, (2, kernels.WORDS), dtype=np.uint64)
     chosen = choose_often(values, moves, state, draws=400)
     assert not chosen[7].any()
     assert not chosen[~legal].any()
@@ -223,10 +223,46 @@ def choose_often(values: NDArray[Any], moves: int, state: NDArray[Any], draws: i
     found = np.zeros((kernels.LANES, moves), np.int64)
     for _ in range(draws):
         kernels.choose_once(values, legal, 1 + moves, state, scratch)
-        words = values[(1 + moves) * kernels.WORDS :].reshape(moves, kernels.WORDS)
-        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+        bits = np.unpackbits(values[1 + moves :].view(np.uint8), axis=1, bitorder="little")
         found += bits.T
     return found
+
+
+LAMP = """
+(role a) (init off) (legal a press) (legal a wait) (<= (next on) (does a press)) (<= (next off) (does a wait))
+(<= terminal (true on)) (goal a 100)
+"""
+RING = """
+(role a) (role b) (init (at 1)) (succ 1 2) (succ 2 3) (succ 3 1) (<= (next (at ?y)) (true (at ?x)) (succ ?x ?y))
+(init (spare 2)) (<= (next (spare ?x)) (true (at ?x))) (legal a wait) (legal b wait) (<= (goal a 50) (true (at 3)))
+(<= terminal (true (at 0)))
+"""
+DIGITS = " ".join(f"(digit {i})" for i in range(25))
+PAIRS = f"""
+(role a) (role b) (init start) {DIGITS} (<= (legal ?r (say ?x)) (role ?r) (digit ?x))
+(<= (next (said ?r ?x)) (does ?r (say ?x))) (<= terminal (true (said a 7))) (<= (goal a ?x) (true (said b ?x)))
+"""
+
+
+@pytest.mark.parametrize("written", [LAMP, RING, PAIRS, "tic_tac_toe", "tron_4p", "gardner_minichess"])
+def test_one_state_at_a_time_has_the_children_and_steps_of_many(written: str) -> None:
+    """Narrow rows and wide ones; moves and facts that are next facts themselves; more children than lanes."""
+    reasoner: Any = (Game.parse(written) if "(" in written else load(written)).reasoner("propnet")
+    rng = np.random.default_rng(3)
+    state = reasoner.initial()
+    for _ in range(6):
+        alone, many = reasoner.repeat_children(state, 2), reasoner.expand(np.repeat(state, kernels.FEW + 1, axis=0))
+        one = many.parents == 0
+        assert np.array_equal(alone.joint, many.joint[one])
+        assert np.array_equal(alone.states, many.states[one])
+        assert np.array_equal(alone.terminal, many.terminal[one])
+        assert np.array_equal(alone.goals, many.goals[one])
+        if not len(alone.joint):
+            break
+        some = int(rng.integers(len(alone.joint)))
+        assert np.array_equal(reasoner.repeat_steps(state, alone.joint[some : some + 1], 1), alone.states[some])
+        state = reasoner.step(state, alone.joint[some : some + 1])
+        assert np.array_equal(state[0], alone.states[some])
 
 
 def test_threads_run_side_by_side_with_the_same_answers() -> None:
