@@ -13,7 +13,7 @@ from ggp.terms import Move
 from player.search.anytime import answer
 from player.search.dag import NOBODY, Dag
 from player.search.rules import MaxN, ProbMaxN
-from player.strategies.base import Player, with_margin
+from player.strategies.base import Player
 from player.strategies.uct import UCT
 
 SOLVING = 0.15  # of the clock, to find out whether a position can be solved
@@ -41,7 +41,7 @@ class Default(Player):
         self.me = game.roles.index(role)
         self.uct.prepare(game, role, Deadline.after(deadline.remaining / 2, clock=deadline.clock))
         if not game.is_imperfect:
-            self.solved(game.initial, with_margin(deadline))
+            self.solved(game.initial, Deadline.after(min(deadline.remaining / 2, 1e6), clock=deadline.clock))
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
         legal = self.legal(state, deadline)
