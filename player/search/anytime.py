@@ -35,10 +35,13 @@ class Answer:
     depth: int
     nodes: int
     is_exact: bool  # every line was followed to its end
+    together: bool  # others choose at the same time as the searcher
 
     @property
     def decision(self) -> Floats:
         """(k,) with which probability each move is to be played."""
+        if self.together and self.rule.mixes:
+            return self.odds
         return self.rule.decision(self.values, self.odds)
 
     def move(self, rng: np.random.Generator | None = None) -> int:
@@ -158,6 +161,7 @@ def answer(dag: Dag, rule: Expectation, frontier: Callable[[States], Values] | N
     values = dag.fold(rule, me, frontier)
     root = dag.root(values)
     predictions: dict[int, tuple[Ints, Floats]] = {}
+    together = False
     moves, odds = np.flatnonzero(dag.reasoner.legal(dag.start, me)[0])[:1], np.ones(1)
     if root is None:
         value = values[:1]
@@ -176,11 +180,12 @@ def answer(dag: Dag, rule: Expectation, frontier: Callable[[States], Values] | N
         for role in np.flatnonzero(root.sizes[0] > 1).tolist():
             predictions[role] = _moves(dag, root, role), root.of_role(role, likely)
         if me in predictions and not dag.passed:
+            together = True
             replies, odds = rule.replies(root)
             moves, values = predictions[me][0], replies.values
         else:
             values = value
-    return Answer(rule, moves, values, odds, value[0], predictions, dag.depth, dag.nodes, dag.is_complete)
+    return Answer(rule, moves, values, odds, value[0], predictions, dag.depth, dag.nodes, dag.is_complete, together)
 
 
 def mini_players(dag: Dag, rule: ProbMaxN, leaves: Leaves) -> dict[int, tuple[Ints, Floats]]:

@@ -23,6 +23,8 @@ Values = npt.NDArray[Any]
 class Expectation:
     """The template: subclasses say how likely each choice is."""
 
+    mixes = True  # where others choose at the same time, the searcher's own odds are what it plays
+
     def __init__(self, me: int) -> None:
         self.me = me
 
@@ -157,6 +159,8 @@ class ProbMaxN(Expectation):
     `belief[role, j]` is the probability of mini-player j, the model last. A value is the utility of each mini-player of
     each role, and then the searcher's true utility, which it maximises.
     """
+
+    mixes = False
 
     def __init__(
         self,

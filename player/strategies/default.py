@@ -16,7 +16,7 @@ from player.search.rules import MaxN, ProbMaxN
 from player.strategies.base import Player
 from player.strategies.uct import UCT
 
-SOLVING = 0.15  # of the clock, to find out whether a position can be solved
+SOLVING = 0.05  # of the clock, to find out whether a position can be solved
 PUZZLING = 0.8  # the same for puzzles
 MOST_NODES = 5_000_000
 BEST_GOAL = 100
