@@ -10,6 +10,17 @@ from numba import njit
 jit = njit(nogil=True, cache=True)
 
 _U = np.uint64
+BLOCK = 32
+
+
+@jit
+def place(row: Any, mask: int) -> int:
+    """Where a row is looked for first."""
+    h = _U(0x9E3779B97F4A7C15)
+    for word in row:
+        h = (h ^ word) * _U(0xFF51AFD7ED558CCD)
+        h ^= h >> _U(32)
+    return np.int64(h & _U(mask))
 
 
 @jit
@@ -22,30 +33,37 @@ def number(rows: Any, stored: Any, count: int, slots: Any, ids: Any, origin: Any
     """
     mask = len(slots) - 1
     words = rows.shape[1]
-    for i in range(len(rows)):
-        h = _U(0x9E3779B97F4A7C15)
-        for k in range(words):
-            h = (h ^ rows[i, k]) * _U(0xFF51AFD7ED558CCD)
-            h ^= h >> _U(32)
-        at = np.int64(h & _U(mask))
-        while True:
-            known = slots[at]
-            if known < 0:
-                slots[at] = count
-                stored[count] = rows[i]
-                ids[i] = count
-                origin[count] = i
-                count += 1
-                break
-            same = True
-            for k in range(words):
-                if stored[known, k] != rows[i, k]:
-                    same = False
+    places = np.empty(BLOCK, np.int64)
+    touched = _U(0)
+    for begin in range(0, len(rows), BLOCK):
+        size = min(BLOCK, len(rows) - begin)
+        for k in range(size):
+            places[k] = place(rows[begin + k], mask)
+        for k in range(size):  # what will be asked for is fetched from memory for many rows at once
+            touched ^= stored[max(slots[places[k]], 0), 0]
+        for k in range(size):
+            i = begin + k
+            at = places[k]
+            while True:
+                known = slots[at]
+                if known < 0:
+                    slots[at] = count
+                    stored[count] = rows[i]
+                    ids[i] = count
+                    origin[count] = i
+                    count += 1
                     break
-            if same:
-                ids[i] = known
-                break
-            at = (at + 1) & mask
+                same = True
+                for word in range(words):
+                    if stored[known, word] != rows[i, word]:
+                        same = False
+                        break
+                if same:
+                    ids[i] = known
+                    break
+                at = (at + 1) & mask
+    if touched == _U(0) and count < 0:  # never; but it keeps the compiler from leaving out the fetching
+        return -1
     return count
 
 
@@ -54,11 +72,7 @@ def rehash(stored: Any, count: int, slots: Any) -> None:
     """Puts the rows into an empty table."""
     mask = len(slots) - 1
     for i in range(count):
-        h = _U(0x9E3779B97F4A7C15)
-        for k in range(stored.shape[1]):
-            h = (h ^ stored[i, k]) * _U(0xFF51AFD7ED558CCD)
-            h ^= h >> _U(32)
-        at = np.int64(h & _U(mask))
+        at = place(stored[i], mask)
         while slots[at] >= 0:
             at = (at + 1) & mask
         slots[at] = i
