@@ -19,6 +19,7 @@ from player.search.utilities import Outcomes
 
 PLAYOUTS = 16  # per leaf
 ROWS = 256  # leaves that are valued before the clock is looked at again, at first
+GROWING = 0.6  # of the time that is left
 PATIENCE = 0.02  # seconds between two looks at the clock
 
 
@@ -114,27 +115,27 @@ def deepen(
     Time in which it cannot get deeper goes into more playouts for the leaves.
     """
     leaves.deadline = deadline
-    per_edge = 0.0  # seconds
     frontier = leaves.of(rule)
-    while (depth is None or dag.depth < depth) and dag.grow(deadline):
-        edges = sum(len(ply.child) for ply in dag.plies if ply.child is not None)
-        if deadline is not None and per_edge * edges > deadline.remaining:  # a fold cannot be interrupted
-            return
-        begun = time.perf_counter()
+    while (depth is None or dag.depth < depth) and dag.grow(_part(deadline)):
         try:
-            found = answer(dag, rule, frontier)
+            yield answer(dag, rule, frontier, deadline)
         except TimeLimit:
             return
-        per_edge = (time.perf_counter() - begun) / edges
-        yield found
     if deadline is None or deadline.at == inf or dag.is_complete or dag.depth == 0 or leaves.heuristic is not None:
         return
     frontier = averaged(frontier)
-    while per_edge * edges < deadline.remaining:
+    while True:
         try:
-            yield answer(dag, rule, frontier)
+            yield answer(dag, rule, frontier, deadline)
         except TimeLimit:
             return
+
+
+def _part(deadline: Deadline | None) -> Deadline | None:
+    """When a ply must be there for its leaves and its fold to be in time as well."""
+    if deadline is None or deadline.at == inf:
+        return deadline
+    return Deadline.after(GROWING * deadline.remaining, clock=deadline.clock)
 
 
 def averaged(value: Callable[[States], Values]) -> Callable[[States], Values]:
@@ -155,10 +156,15 @@ def averaged(value: Callable[[States], Values]) -> Callable[[States], Values]:
     return mean
 
 
-def answer(dag: Dag, rule: Expectation, frontier: Callable[[States], Values] | None = None) -> Answer:
+def answer(
+    dag: Dag,
+    rule: Expectation,
+    frontier: Callable[[States], Values] | None = None,
+    deadline: Deadline | None = None,
+) -> Answer:
     """What this rule says of the DAG as it is; without values for its frontier it must be complete."""
     me = rule.me
-    values = dag.fold(rule, me, frontier)
+    values = dag.fold(rule, me, frontier, deadline)
     root = dag.root(values)
     predictions: dict[int, tuple[Ints, Floats]] = {}
     together = False
@@ -188,9 +194,10 @@ def answer(dag: Dag, rule: Expectation, frontier: Callable[[States], Values] | N
     return Answer(rule, moves, values, odds, value[0], predictions, dag.depth, dag.nodes, dag.is_complete, together)
 
 
-def mini_players(dag: Dag, rule: ProbMaxN, leaves: Leaves) -> dict[int, tuple[Ints, Floats]]:
+def mini_players(dag: Dag, rule: ProbMaxN, leaves: Leaves, deadline: Deadline) -> dict[int, tuple[Ints, Floats]]:
     """Of those who choose at the root: moves, and (moves, models) how likely each mini-player plays each."""
-    root = dag.root(dag.fold(rule, rule.me, leaves.of(rule)))
+    leaves.deadline = deadline
+    root = dag.root(dag.fold(rule, rule.me, leaves.of(rule), deadline))
     if root is None or dag.passed:
         return {}
     if isinstance(root, Choices):

@@ -8,13 +8,15 @@ has a choice is passed through: depth counts plies of real choices. Everything i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ggp.errors import TimeLimit
 from ggp.match import Deadline
 from ggp.reasoner import NO_GOAL, Bools, Children, Floats, Ints, Reasoner, States
 from player.search import kernels
@@ -25,6 +27,7 @@ LONGEST_FORCED = 1000  # steps without a choice before we doubt that there will 
 MOST_NODES = 50_000_000
 MOST_BYTES = 8 << 30
 CHUNK = 1 << 14  # positions that are expanded at once, at most
+EDGES = 1 << 18  # that are folded at once, about
 PATIENCE = 0.02  # seconds, about, between two looks at the clock
 TOLERANCE = 1e-9  # values that differ by less are equal
 
@@ -75,6 +78,27 @@ class Ply:
 
     def __len__(self) -> int:
         return len(self.terminal)
+
+    def pieces(self) -> Iterator[Ply]:
+        """The ply in pieces of so many edges that folding one takes a blink."""
+        assert self.first is not None
+        assert self.child is not None
+        most = EDGES if self.sizes is None else EDGES // 32
+        marks = np.arange(most, self.first[-1], most)
+        cuts = np.unique(np.concatenate(([0], np.searchsorted(self.first, marks), [len(self)])))
+        several = np.flatnonzero(self.mover == SEVERAL)
+        for begin, end in pairwise(cuts.tolist()):
+            edges = slice(self.first[begin], self.first[end])
+            yield Ply(
+                self.states[begin:end],
+                self.terminal[begin:end],
+                self.goals[begin:end],
+                self.mover[begin:end],
+                self.first[begin : end + 1] - self.first[begin],
+                self.child[edges],
+                odds=None if self.odds is None else self.odds[edges],
+                sizes=None if self.sizes is None else self.sizes[slice(*np.searchsorted(several, (begin, end)))],
+            )
 
 
 @dataclass(frozen=True)
@@ -426,15 +450,24 @@ class Dag:
         return Outcomes(goals[:, None, :], me, self.chance, states=states, reasoner=self.reasoner)
 
     def fold(
-        self, rule: Rule, me: int, frontier: Callable[[States], npt.NDArray[Any]] | None = None
+        self,
+        rule: Rule,
+        me: int,
+        frontier: Callable[[States], npt.NDArray[Any]] | None = None,
+        deadline: Deadline | None = None,
     ) -> npt.NDArray[Any]:
         """The values of the root's children, and where there are none, of the root itself.
 
-        `frontier` gives the values of positions that are neither final nor grown.
+        `frontier` gives the values of positions that are neither final nor grown. TimeLimit if it takes too long.
         """
         values = self._values(self.plies[-1], rule, me, None, frontier)
         for ply in self.plies[-2:0:-1]:
-            values = self._values(ply, rule, me, values, frontier)
+            pieces = []
+            for piece in ply.pieces():
+                if deadline is not None and deadline.passed:
+                    raise TimeLimit("the values were not backed up in time")
+                pieces.append(self._values(piece, rule, me, values, frontier))
+            values = np.concatenate(pieces)
         child = self.plies[0].child
         return values if child is None else values[child]
 

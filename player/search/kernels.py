@@ -14,7 +14,7 @@ BLOCK = 32
 
 
 @jit
-def place(row: Any, mask: int) -> int:
+def place(row: Any, mask: int) -> Any:
     """Where a row is looked for first."""
     h = _U(0x9E3779B97F4A7C15)
     for word in row:

@@ -378,7 +378,8 @@ class SoftMaxN(Expectation):
         return _union(np.where(kept[:, None], choices.values, np.uint64(0)), choices.first)
 
     def back_up_stages(self, stages: Stages) -> Values:
-        likely = self.play(stages).prod(axis=1) > 0.01
+        odds = self.play(stages).prod(axis=1)
+        likely = odds >= np.repeat(np.maximum.reduceat(odds, stages.first[:-1]), np.diff(stages.first)) / 20
         return _union(np.where(likely[:, None], stages.values, np.uint64(0)), stages.first)
 
     def payoffs(self, values: Values) -> Floats:

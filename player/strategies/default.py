@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 
-from ggp.errors import GGPError
+from ggp.errors import GGPError, TimeLimit
 from ggp.game import Game, State
 from ggp.match import Deadline, Happened
 from ggp.terms import Move
@@ -40,8 +40,9 @@ class Default(Player):
         super().prepare(game, role, deadline)
         self.me = game.roles.index(role)
         self.uct.prepare(game, role, Deadline.after(deadline.remaining / 2, clock=deadline.clock))
-        if not game.is_imperfect:
-            self.solved(game.initial, Deadline.after(min(deadline.remaining / 2, 1e6), clock=deadline.clock))
+        if not game.is_imperfect:  # a puzzle gets its plan; else this only loads what is compiled
+            share = 0.5 if len(game.roles) == 1 else 0.05
+            self.solved(game.initial, Deadline.after(min(deadline.remaining * share, 1e6), clock=deadline.clock))
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
         legal = self.legal(state, deadline)
@@ -81,14 +82,18 @@ class Default(Player):
                 return self.plan[0]
         if not dag.is_complete or dag.plies[0].mover[0] == NOBODY:
             return None
-        return self.best(dag)
+        try:
+            return self.best(dag, deadline)
+        except TimeLimit:
+            return None
 
-    def best(self, dag: Dag) -> int:
+    def best(self, dag: Dag, deadline: Deadline) -> int:
         """The move that is best if everybody plays perfectly, and of several the one that gains most from errors."""
-        found = answer(dag, MaxN(self.me))
+        found = answer(dag, MaxN(self.me), deadline=deadline)
         if not (found.odds > 0.999).any():
             return found.move(self.rng)  # it takes a mixture: others move at the same time
         worth = found.rule.worth(found.values)
-        erring = answer(dag, ProbMaxN(self.me, roles=len(self.game.roles), chance=self.game.chance))
+        errors = ProbMaxN(self.me, roles=len(self.game.roles), chance=self.game.chance)
+        erring = answer(dag, errors, deadline=deadline)
         good = worth >= worth.max() - 1e-9
         return int(found.moves[np.where(good, erring.values[:, -1], -np.inf).argmax()])

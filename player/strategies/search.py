@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ggp.errors import GGPError, UnknownPlayer
+from ggp.errors import GGPError, TimeLimit, UnknownPlayer
 from ggp.game import Game, State
 from ggp.match import Deadline, Happened
 from ggp.reasoner import Floats
@@ -207,10 +207,14 @@ class ProbMaxN(Searcher):
     def study(self, before: State, moves: tuple[Move, ...], deadline: Deadline) -> None:
         """Learns from everybody's choices in a state, as far as a small search tells what each model would do."""
         dag, rule = self.dag(before, LEARNING_NODES), self.rule(before)
-        while (not self.depth or dag.depth < self.depth) and dag.grow(deadline):
+        half = Deadline.after(min(deadline.remaining / 2, 1e6), clock=deadline.clock)
+        while (not self.depth or dag.depth < self.depth) and dag.grow(half):
             pass
-        self.leaves.deadline = None
-        for role, (options, likelihoods) in mini_players(dag, rule, self.leaves).items():
+        try:
+            learned = mini_players(dag, rule, self.leaves, deadline)
+        except TimeLimit:
+            return
+        for role, (options, likelihoods) in learned.items():
             chosen = before.reasoner.moves[role].id(moves[role])
             if role not in (self.me, self.game.chance):
                 self.beliefs[role].observe(likelihoods[options == chosen][:1])
