@@ -121,7 +121,9 @@ def deepen(
             yield answer(dag, rule, frontier, deadline)
         except TimeLimit:
             return
-    if deadline is None or deadline.at == inf or dag.is_complete or dag.depth == 0 or leaves.heuristic is not None:
+    if deadline is None or deadline.at == inf or dag.is_complete or dag.depth == 0:
+        return
+    if depth is not None or leaves.heuristic is not None:
         return
     frontier = averaged(frontier)
     while True:
