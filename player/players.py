@@ -12,11 +12,11 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ggp.errors import UnknownPlayer
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ggp.match import Strategy
 
 # name → where its class is, imported when it is first wanted. Options are the keyword arguments of the class that have
@@ -75,7 +75,12 @@ def parse_player(text: str) -> Player:
             having = [k for k, default in defaults.items() if default is not None]
             raise UnknownPlayer(f"player {text!r}: option {option!r}, expected {_options(having)}")
         options.append((key, _converted(text, key, value, defaults[key])))
-    return Player(text, name, tuple(options))
+    player = Player(text, name, tuple(options))
+    try:
+        player(np.random.default_rng())  # whether such values are taken
+    except ValueError as error:
+        raise UnknownPlayer(f"player {text!r}: {error}") from None
+    return player
 
 
 def parse_players(text: str) -> tuple[Player, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,7 @@ from player.cli.options import (
     limit_options,
     played,
     print_json,
+    printable,
     seed_option,
     start,
     waiting,
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from ggp.game import Game, State
     from player.search.algorithms import Options
     from player.search.anytime import Answer
+    from player.search.heuristics import Heuristic
 
 
 class ListType(Kind):
@@ -114,6 +118,7 @@ def search(
     """
     from player.search.algorithms import ALGORITHMS, Options
 
+    game = game.using(engine, time_limit=time_limit, memory_limit=memory_limit)
     names = (*ALGORITHMS, "uct")
     if algorithm not in names:
         raise click.UsageError(f"--algorithm {algorithm!r}: expected one of {', '.join(names)}")
@@ -127,11 +132,15 @@ def search(
     if role is not None and role not in game.roles:
         raise click.UsageError(f"--role {role!r}: expected one of {', '.join(game.roles)}")
     players = [name for i, name in enumerate(game.roles) if i != game.chance]
+    if not players:
+        raise click.UsageError(f"{game.name} has no role for a player")
     me = role or next((name for name in players if len(state.legal(name)) > 1), players[0])
-    common = next((shares for name, shares in belief if not name), ())
+    common = [shares for name, shares in belief if not name]
+    if len(common) > 1:
+        raise click.UsageError("--belief: given twice for every role")
     options = Options(
         models=models,
-        belief=common,
+        belief=common[0] if common else (),
         beliefs={name: shares for name, shares in belief if name},
         epsilon=epsilon,
         true=true_utility,
@@ -140,18 +149,17 @@ def search(
         defend=defend,
         attack=attack,
     )
+    budget = Budget(depth, seconds, time_limit, max_nodes, memory_limit)
     begun = time.perf_counter()
     with waiting(f"searching {game.name}"):
         try:
             if algorithm == "uct":
                 found = _uct(game, state, me, seconds or 1.0, seed)
             elif pruning is not None:
-                found = _depth_first(
-                    game, state, me, algorithm, pruning, order, table, depth, playouts, max_nodes, seed
-                )
+                how = (pruning, order, table, heuristic, playouts)
+                found = _depth_first(game, state, me, algorithm, *how, budget, seed)
             else:
-                how = (depth, seconds, heuristic, playouts, max_nodes, seed)
-                found = _folded(game, state, me, algorithm, options, *how)
+                found = _folded(game, state, me, algorithm, options, heuristic, playouts, budget, seed)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     found |= {"seconds": time.perf_counter() - begun, "role": me, "algorithm": algorithm, "seed": seed}
@@ -161,17 +169,44 @@ def search(
         _show(found)
 
 
+@dataclass(frozen=True)
+class Budget:
+    """How far a search may go."""
+
+    depth: int | None
+    seconds: float | None  # to deepen for
+    time_limit: float  # where it does not deepen
+    nodes: int
+    memory: int
+
+    def exceeded(self) -> click.UsageError:
+        end = f"depth {self.depth}" if self.depth else "the end of the game"
+        limits = f"{self.time_limit:g} s, {self.nodes} nodes and the memory limit"
+        return click.UsageError(f"{end} is not reached within {limits}: give a smaller --depth, or --seconds")
+
+
+def _heuristic(game: Game, state: State, algorithm: str, heuristic: str) -> Heuristic | None:
+    from player.search.heuristics import given
+
+    if heuristic == "playouts":
+        return None
+    known = given(game, state.reasoner)
+    if known is None:
+        raise click.UsageError(f"--heuristic given: none is known for {game.name}")
+    if algorithm == "max-prob" and not known.distinguishing:
+        raise click.UsageError(f"--heuristic given: that of {game.name} does not tell winners at the end")
+    return known
+
+
 def _folded(
     game: Game,
     state: State,
     me: str,
     algorithm: str,
     options: Options,
-    depth: int | None,
-    seconds: float | None,
     heuristic: str,
     playouts: int,
-    max_nodes: int,
+    budget: Budget,
     seed: int,
 ) -> dict[str, Any]:
     """The batched search: one ply after the other, folded at the end, or each time if there is a clock."""
@@ -181,32 +216,34 @@ def _folded(
     from player.search.algorithms import rule
     from player.search.anytime import Leaves, answer, deepen
     from player.search.dag import Dag
-    from player.search.heuristics import given
 
     role = game.roles.index(me)
     reasoner = state.reasoner
-    known = given(game, reasoner) if heuristic == "given" else None
-    if heuristic == "given" and known is None:
-        raise click.UsageError(f"--heuristic given: none is known for {game.name}")
+    known = _heuristic(game, state, algorithm, heuristic)
     rng = np.random.default_rng(seed)
     leaves = Leaves(reasoner, role, rng, chance=game.chance, playouts=playouts, heuristic=known)
     keep = "given" in (*options.models, options.true)
-    dag = Dag(reasoner, state.row, chance=game.chance, max_nodes=max_nodes, keep_states=keep)
-    chosen = rule(
-        algorithm, game, role, options, lambda: leaves.outcomes(state.row.repeat(64, axis=0)).goals.mean((0, 1))
+    dag = Dag(
+        reasoner,
+        state.row,
+        chance=game.chance,
+        max_nodes=budget.nodes,
+        max_bytes=budget.memory,
+        keep_states=keep,
     )
-    found: Answer | None = None
-    if seconds is not None:
-        for better in deepen(dag, chosen, leaves, depth=depth, deadline=Deadline.after(seconds)):
-            found = better
-    else:
-        while (depth is None or dag.depth < depth) and dag.grow():
+    chosen = rule(algorithm, game, role, options, lambda: leaves.outcomes(state.row).goals.mean((0, 1)))
+    deadline = Deadline.after(budget.seconds or budget.time_limit)
+    if budget.seconds is None:
+        while (budget.depth is None or dag.depth < budget.depth) and dag.grow(deadline):
             pass
-        if depth is None and not dag.is_complete:
-            raise click.UsageError(f"more than {max_nodes} nodes to the end of the game: give --depth or --seconds")
-        found = answer(dag, chosen, leaves.of(chosen))
+        if not dag.is_complete and dag.depth != budget.depth:
+            raise budget.exceeded()
+        return _described(game, state, answer(dag, chosen, leaves.of(chosen), deadline))
+    found: Answer | None = None
+    for better in deepen(dag, chosen, leaves, depth=budget.depth, deadline=deadline):
+        found = better
     if found is None:
-        raise click.UsageError(f"nothing was found within {seconds:g} s")
+        raise click.UsageError(f"nothing was found within {budget.seconds:g} s")
     return _described(game, state, found)
 
 
@@ -216,8 +253,14 @@ def _described(game: Game, state: State, found: Answer) -> dict[str, Any]:
     return {
         "move": str(tables[me][found.move()]),
         "value": _value(game, found, found.value),
+        **_outcomes(game, found, found.value),
         "moves": [
-            {"move": str(tables[me][move]), "value": _value(game, found, value), "probability": float(probability)}
+            {
+                "move": str(tables[me][move]),
+                "value": _value(game, found, value),
+                "probability": float(probability),
+                **_outcomes(game, found, value),
+            }
             for move, value, probability in zip(found.moves.tolist(), found.values, found.odds, strict=True)
         ],
         "predictions": {
@@ -237,7 +280,7 @@ def _described(game: Game, state: State, found: Answer) -> dict[str, Any]:
 
 def _value(game: Game, found: Answer, value: Any) -> dict[str, Any]:
     """As the design has it: role → number, or for prob-maxⁿ the matrix and the true utility."""
-    from player.search.rules import Paranoid, ProbMaxN, SoftMaxN
+    from player.search.rules import Paranoid, ProbMaxN
 
     rule = found.rule
     players = [i for i in range(len(game.roles)) if i != game.chance]
@@ -248,11 +291,19 @@ def _value(game: Game, found: Answer, value: Any) -> dict[str, Any]:
         return {"matrix": shown, "true": float(value[-1])}
     if isinstance(rule, Paranoid):
         return {game.roles[rule.me]: float(value[0])}
-    if isinstance(rule, SoftMaxN):
-        outcomes = rule.outcomes[rule.sets(value[None])[0]]
-        mean = {game.roles[i]: float(outcomes[:, i].mean()) for i in players}
-        return mean | {"outcomes": [{game.roles[i]: float(row[i]) for i in players} for row in outcomes]}
-    return {game.roles[i]: float(value[i]) for i in players}
+    numbers = rule.payoffs(value[None])[0]
+    return {game.roles[i]: float(numbers[i]) for i in players}
+
+
+def _outcomes(game: Game, found: Answer, value: Any) -> dict[str, Any]:
+    """What soft-maxⁿ has besides: the outcomes of which the value is the mean."""
+    from player.search.rules import SoftMaxN
+
+    if not isinstance(found.rule, SoftMaxN):
+        return {}
+    rows = found.rule.outcomes[found.rule.sets(value[None])[0]]
+    players = [i for i in range(len(game.roles)) if i != game.chance]
+    return {"outcomes": [{game.roles[i]: float(row[i]) for i in players} for row in rows]}
 
 
 def _depth_first(
@@ -263,14 +314,15 @@ def _depth_first(
     pruning: str,
     order: str,
     table: bool,
-    depth: int | None,
+    heuristic: str,
     playouts: int,
-    max_nodes: int,
+    budget: Budget,
     seed: int,
 ) -> dict[str, Any]:
     """The search that prunes, and counts what it visits."""
     import numpy as np
 
+    from ggp.match import Deadline
     from player.search.heuristics import playout_means
     from player.search.maxsum import maxsum
     from player.search.pruning import DepthFirst
@@ -278,8 +330,12 @@ def _depth_first(
 
     if algorithm not in ("maxn", "paranoid"):
         raise click.UsageError(f"--pruning: for maxn and paranoid, not for {algorithm}")
+    if pruning == "alpha-beta" and algorithm == "maxn":
+        raise click.UsageError("--pruning alpha-beta: for paranoid; maxn has none, shallow, speculative and deep")
     role = game.roles.index(me)
     rng = np.random.default_rng(seed)
+    known = _heuristic(game, state, algorithm, heuristic)
+    deadline = Deadline.after(budget.seconds or budget.time_limit)
     walker = DepthFirst(
         GameTree(state.reasoner, state.row, chance=game.chance),
         role,
@@ -287,14 +343,20 @@ def _depth_first(
         pruning="speculative" if pruning == "alpha-beta" else pruning,
         order="history" if order == "history" else "text",
         table=table,
-        maxsum=maxsum(game) if algorithm == "maxn" and pruning != "none" else None,
-        leaf=lambda rows: playout_means(state.reasoner, rows, playouts, rng),
-        max_nodes=max_nodes,
+        maxsum=maxsum(game, deadline=deadline) if algorithm == "maxn" and pruning != "none" else None,
+        leaf=known or (lambda rows: playout_means(state.reasoner, rows, playouts, rng)),
+        max_nodes=budget.nodes,
+        deadline=deadline,
     )
-    try:
-        found = walker.search(depth)
-    except Stopped:
-        raise click.UsageError(f"more than {max_nodes} nodes: give --depth") from None
+    if budget.seconds is not None:
+        found = walker.deepen(budget.depth or inf)
+        if found is None:
+            raise click.UsageError(f"nothing was found within {budget.seconds:g} s")
+    else:
+        try:
+            found = walker.search(budget.depth)
+        except Stopped:
+            raise budget.exceeded() from None
     players = [(i, name) for i, name in enumerate(game.roles) if i != game.chance]
     value = {me: found.value[0]} if algorithm == "paranoid" else {name: found.value[i] for i, name in players}
     move = str(state.reasoner.moves[role][found.move[role]])
@@ -306,7 +368,7 @@ def _depth_first(
         "expanded": found.expanded,
         "again": found.again,
         "hits": found.hits,
-        "depth": depth,
+        "depth": None if found.depth == inf else found.depth,
         "complete": found.complete,
     }
 
@@ -342,26 +404,34 @@ def _uct(game: Game, state: State, me: str, seconds: float, seed: int) -> dict[s
 def _show(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for title in (found["role"], "value", "probability"):
-        table.add_column(title, justify="left" if title == found["role"] else "right")
+        table.add_column(Text(printable(title)), justify="left" if title == found["role"] else "right")
     for move in found["moves"]:
-        table.add_row(move["move"], _short(move["value"]), f"{move['probability']:.3f}")
+        cells = (move["move"], _short(move), f"{move['probability']:.3f}")
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     Console().print(table)
     for role, moves in found.get("predictions", {}).items():
         likely = sorted(moves, key=lambda move: -move["probability"])[:5]
         shown = ", ".join("{move} {probability:.2f}".format(**move) for move in likely)
-        click.echo(f"{role} probably: {shown}")
+        click.echo(printable(f"{role} probably: {shown}"))
     open_ended = f"depth {found['depth']}" if "depth" in found else f"{found['iterations']} descents"
     how = "solved" if found["complete"] else open_ended
-    click.echo(f"{found['role']} plays {found['move']}: {_short(found['value'])}")
+    click.echo(printable(f"{found['role']} plays {found['move']}: {_short(found)}"))
     click.echo(f"{how}, {found['nodes']} nodes, {found['seconds']:.3f} s, seed {found['seed']}")
 
 
-def _short(value: dict[str, Any]) -> str:
+def _short(found: dict[str, Any]) -> str:
+    """A value in a line."""
+    value = found["value"]
     if "matrix" in value:
-        rows = [f"{role} {_short(row)}" for role, row in value["matrix"].items()]
+        rows = [f"{role} {_numbers(row)}" for role, row in value["matrix"].items()]
         return f"{'; '.join(rows)}; true {value['true']:.4g}"
-    numbers = ", ".join(f"{name} {number:.4g}" for name, number in value.items() if name != "outcomes")
-    return f"{numbers} ({len(value['outcomes'])} outcomes)" if "outcomes" in value else numbers
+    outcomes = found.get("outcomes", [])
+    return f"{_numbers(value)} ({len(outcomes)} outcomes)" if len(outcomes) > 1 else _numbers(value)
+
+
+def _numbers(value: dict[str, float]) -> str:
+    return ", ".join(f"{name} {number:.4g}" for name, number in value.items())

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("games", metavar="GAME...", nargs=-1, required=True, type=GameType())
 @click.option("--players", type=PlayersType(), required=True, help="Two or more PLAYERs, with commas.")
-@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="Repeat, with other seeds.")
+@click.option(
+    "--rounds", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Repeat, with other seeds."
+)
 @click.option(
     "--schedule",
     type=click.Choice(["round-robin", "all-seatings"]),

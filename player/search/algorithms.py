@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -31,13 +32,32 @@ class Options:
     attack: float = 20.0  # mp-mix: from which lead of another on it attacks
 
 
+def checked(options: Options) -> Options:
+    """The options, if there are such."""
+    for name in (*options.models, options.true):
+        if name != "given":
+            utility(name)
+    if not 0 <= options.epsilon <= 1:
+        raise ValueError(f"epsilon {options.epsilon:g}: expected a number from 0 to 1")
+    if not (isfinite(options.defend) and isfinite(options.attack)):
+        raise ValueError(f"defend {options.defend:g}, attack {options.attack:g}: expected numbers")
+    for shares in (options.belief, *(options.beliefs or {}).values()):
+        _shares(shares, options.models)
+    MaxProb(0, options.win)
+    SoftMaxN(0, by=options.by)
+    return options
+
+
 def rule(name: str, game: Game, me: int, options: Options, estimates: Callable[[], Floats]) -> Expectation:
     """The rule of an algorithm; `estimates` (roles,) says what the position is about worth, if that is asked."""
+    checked(options)
     if name == "maxn":
         return MaxN(me)
     if name == "paranoid":
         return Paranoid(me)
     if name == "soft-maxn":
+        if "given" in options.models:
+            raise ValueError("soft-maxn compares outcomes, not states: expected models other than given")
         return SoftMaxN(me, [wanted(game, model) for model in options.models], by=options.by)
     if name == "max-prob":
         return MaxProb(me, options.win)
@@ -45,8 +65,6 @@ def rule(name: str, game: Game, me: int, options: Options, estimates: Callable[[
         mix = MPMix(me, defend=options.defend, attack=options.attack, chance=game.chance)
         return mix.rule(estimates())
     if name == "prob-maxn":
-        if not 0 <= options.epsilon <= 1:
-            raise ValueError(f"epsilon {options.epsilon:g}: expected a number from 0 to 1")
         return ProbMaxN(
             me,
             [wanted(game, model) for model in options.models],

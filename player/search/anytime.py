@@ -18,7 +18,7 @@ from player.search.rules import Expectation, ProbMaxN, Values
 from player.search.utilities import Outcomes
 
 PLAYOUTS = 16  # per leaf
-ROWS = 256  # leaves that are valued before the clock is looked at again, at first
+ROWS = 16  # leaves that are valued before the clock is looked at again, at first
 GROWING = 0.6  # of the time that is left
 PATIENCE = 0.02  # seconds between two looks at the clock
 
@@ -101,7 +101,7 @@ class Leaves:
                     pieces.append(rule.leaf(outcomes))
                 at += len(rows)
                 slow = (time.perf_counter() - begun) / PATIENCE
-                self._rows = int(np.clip(self._rows / slow, 1, 1 << 16))
+                self._rows = int(np.clip(len(rows) / slow, 1, min(1 << 16, 4 * len(rows))))
             return np.concatenate(pieces)
 
         return valued

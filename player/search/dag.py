@@ -79,6 +79,10 @@ class Ply:
     def __len__(self) -> int:
         return len(self.terminal)
 
+    @property
+    def bytes(self) -> int:
+        return sum(part.nbytes for part in vars(self).values() if part is not None)
+
     def pieces(self) -> Iterator[Ply]:
         """The ply in pieces of so many edges that folding one takes a blink."""
         assert self.first is not None
@@ -161,6 +165,11 @@ class Stages:
     def node(self) -> Ints:
         """(edges,)"""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.first))
+
+    @property
+    def unknown(self) -> Bools:
+        """(n, roles) who has a choice of which nobody knows the odds."""
+        return np.isnan(self.odds[self.first[:-1]]) & (self.sizes > 1)
 
     def expected(self, odds: Floats) -> Floats:
         """(n, …) the values that follow if every role chooses with these odds (edges, roles)."""
@@ -307,7 +316,7 @@ class Dag:
         self.plies = [Ply(root.copy(), reasoner.terminal(root), goals, np.full(len(root), NOBODY, np.int8))]
         self.nodes = len(root)
         self._in_order = TextOrder(reasoner)
-        self._chunk = 256
+        self._chunk = 16
 
     @property
     def depth(self) -> int:
@@ -337,8 +346,9 @@ class Dag:
         at = 0
         while at < len(live):
             begun = time.perf_counter()
-            found = self._children(ply, live[at : at + self._chunk])
-            at += self._chunk
+            chunk = live[at : at + self._chunk]
+            found = self._children(ply, chunk)
+            at += len(chunk)
             nodes, first = _begins(found)
             chooses = found.joint[first[:-1]] != found.joint[first[1:] - 1]
             mover[nodes] = np.where(chooses.sum(axis=1) > 1, SEVERAL, chooses.argmax(axis=1))
@@ -358,11 +368,11 @@ class Dag:
             if self.depth == 0 or self.keep_joint:
                 joints.append(found.joint)
             slow = (time.perf_counter() - begun) / PATIENCE
-            self._chunk = int(np.clip(self._chunk / slow, max(1, self._chunk // 4), min(CHUNK, 4 * self._chunk)))
+            self._chunk = int(np.clip(len(chunk) / slow, 1, min(CHUNK, 4 * len(chunk))))
             size = self.bytes + table.bytes + sum(ids.nbytes for ids in links)
             if self.nodes + table.count > self.max_nodes or size > self.max_bytes:
                 return False
-            if deadline is not None and deadline.passed:
+            if at < len(live) and deadline is not None and deadline.passed:
                 return False
         ply.terminal[live[sizes[live] == 0]] = True  # also where the rules leave somebody without a move
         if not table.count:
@@ -374,24 +384,25 @@ class Dag:
         ply.sizes = np.concatenate(several) if several else None
         ply.joint = np.concatenate(joints) if joints else None
         if self.depth > 0 and not self.keep_states:
-            ply.states = ply.states[:0]
+            ply.states = np.empty((0, *ply.states.shape[1:]), ply.states.dtype)
         nobody = np.full(table.count, NOBODY, np.int8)
-        self.plies.append(Ply(table.rows[: table.count], np.concatenate(terminal), np.concatenate(goals), nobody))
+        rows = table.rows[: table.count].copy()  # without the room that there was for more
+        self.plies.append(Ply(rows, np.concatenate(terminal), np.concatenate(goals), nobody))
         self.nodes += table.count
-        self.bytes += ply.child.nbytes + ply.first.nbytes + table.rows.nbytes
+        self.bytes = sum(ply.bytes for ply in self.plies)
         return True
 
     def _children(self, ply: Ply, nodes: Ints) -> Children:
         """What follows these nodes, in their order; one without a choice becomes its successor."""
         pieces = []
-        for _ in range(LONGEST_FORCED):
+        for step in range(LONGEST_FORCED):
             found = self.reasoner.expand(ply.states[nodes])
             each = np.bincount(found.parents, minlength=len(nodes))
             forced = np.flatnonzero(each == 1)
             alone = np.isin(found.parents, forced) if len(forced) else np.zeros(len(found.parents), np.bool_)
             parents = nodes[found.parents]
             pieces.append(Children(parents, found.joint, found.states, found.terminal, found.goals))
-            if not len(forced):
+            if not len(forced) or step == LONGEST_FORCED - 1:
                 break
             pieces[-1] = _only(pieces[-1], ~alone)
             nodes = nodes[forced]
@@ -420,19 +431,19 @@ class Dag:
             odds = legal.astype(np.float64)
             if chooses.any():
                 odds[chooses] = model.odds(ply.states[nodes[chooses]], role, legal[chooses])
+            odds = np.where(legal & (odds.sum(axis=1, keepdims=True) > 0), odds, legal)
             if self.pruning is not None:
                 kept = self.pruning.kept(odds) & legal
                 odds = np.where(kept, odds, 0.0)
                 keep &= kept[row, found.joint[:, role]]
-            total = odds.sum(axis=1, keepdims=True)
-            odds = np.where(total > 0, odds / np.where(total > 0, total, 1.0), legal / legal.sum(axis=1, keepdims=True))
+            odds = odds / odds.sum(axis=1, keepdims=True)
             given[:, role] = np.where(chooses[row], odds[row, found.joint[:, role]], np.nan)
         return _only(found, keep), given[keep]
 
-    def path(self, node: int) -> list[list[int]]:
-        """Joint moves that lead from the root to a node of the last ply; needs `keep_joint`."""
+    def path(self, node: int, depth: int) -> list[list[int]]:
+        """Joint moves that lead from the root to a node of the ply at this depth; needs `keep_joint`."""
         found: list[list[int]] = []
-        for ply in self.plies[-2::-1]:
+        for ply in self.plies[depth - 1 :: -1] if depth else []:
             assert ply.first is not None
             assert ply.child is not None
             assert ply.joint is not None

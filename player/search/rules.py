@@ -55,8 +55,18 @@ class Expectation:
         return np.where(np.isnan(choices.odds), self.odds(choices), choices.odds)
 
     def play(self, stages: Stages) -> Floats:
-        """(edges, roles) how likely each role makes its move where several choose at once."""
-        return stages.equilibrium(self.payoffs(stages.values))
+        """(edges, roles) how likely each role makes its move where several choose at once.
+
+        Who is the only one whose play is not known chooses as if alone.
+        """
+        odds = stages.equilibrium(self.payoffs(stages.values))
+        unknown = stages.unknown
+        for role in np.flatnonzero((unknown & (unknown.sum(axis=1) == 1)[:, None]).any(axis=0)).tolist():
+            replies = stages.replies(role, odds)
+            alone = self.odds(replies)[replies.first[stages.node] + stages.local[:, role]]
+            sole = unknown[:, role] & (unknown.sum(axis=1) == 1)
+            odds[:, role] = np.where(sole[stages.node], alone, odds[:, role])
+        return odds
 
     def replies(self, stages: Stages) -> tuple[Choices, Floats]:
         """The searcher's moves where several choose at once, as if it chose alone, and how likely each is."""
@@ -134,6 +144,8 @@ class MaxProb(Expectation):
     def leaf(self, outcomes: Outcomes) -> Values:
         if outcomes.is_final and self.win == "goal":
             return np.asarray(outcomes.goals.mean(axis=1) / 100)
+        if len(outcomes.players) == 1:  # nobody to be better than
+            return np.asarray(outcomes.goals.mean(axis=1) / 100)
         goals = outcomes.goals.copy()
         if outcomes.chance is not None:
             goals[..., outcomes.chance] = -np.inf
@@ -142,6 +154,8 @@ class MaxProb(Expectation):
 
     def estimate(self, now: Outcomes, bound: Floats) -> Values:
         """The interval estimate, equation 1."""
+        if len(now.players) == 1:
+            return self.leaf(now)
         low = now.goals[:, 0]
         high = np.maximum(low, bound)
         found = np.zeros(low.shape)
@@ -381,6 +395,9 @@ class SoftMaxN(Expectation):
         odds = self.play(stages).prod(axis=1)
         likely = odds >= np.repeat(np.maximum.reduceat(odds, stages.first[:-1]), np.diff(stages.first)) / 20
         return _union(np.where(likely[:, None], stages.values, np.uint64(0)), stages.first)
+
+    def play(self, stages: Stages) -> Floats:
+        return stages.equilibrium(self.payoffs(stages.values))
 
     def payoffs(self, values: Values) -> Floats:
         """The mean outcome."""

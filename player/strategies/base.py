@@ -22,7 +22,8 @@ def with_margin(deadline: Deadline) -> Deadline:
     """A little before the deadline."""
     if deadline.at == inf:
         return deadline
-    return Deadline(deadline.at - max(LEAST_MARGIN, MARGIN * deadline.remaining), deadline.clock)
+    margin = min(max(LEAST_MARGIN, MARGIN * deadline.remaining), deadline.remaining / 2)
+    return Deadline(deadline.at - margin, deadline.clock)
 
 
 class Player:

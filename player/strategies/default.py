@@ -32,9 +32,12 @@ class Default(Player):
 
     def __init__(self, rng: np.random.Generator, *, nodes: int = MOST_NODES) -> None:
         super().__init__(rng)
+        if nodes < 1:
+            raise ValueError(f"nodes={nodes}: expected at least 1")
         self.nodes = nodes
         self.uct = UCT(rng)
         self.plan: list[int] = []  # of a puzzle: the moves that are left
+        self.played: Move | None = None  # what we chose the last time
 
     def prepare(self, game: Game, role: str, deadline: Deadline) -> None:
         super().prepare(game, role, deadline)
@@ -58,12 +61,16 @@ class Default(Player):
                 move = None
             self.plan = self.plan[1:]
             if move is not None:
-                return state.reasoner.moves[self.me][move]
+                self.played = state.reasoner.moves[self.me][move]
+                return self.played
         return self.uct.choose(state, deadline)
 
     def observe(self, happened: Happened, state: State | None) -> None:
         super().observe(happened, state)
         self.uct.observe(happened, state)
+        if self.played is not None and isinstance(happened, tuple) and happened[self.me] != self.played:
+            self.plan = []  # the judge has played another move
+        self.played = None
 
     def ponder(self, deadline: Deadline) -> None:
         self.uct.ponder(deadline)
@@ -75,11 +82,12 @@ class Default(Player):
             return self.plan[0]
         dag = Dag(state.reasoner, state.row, chance=self.game.chance, max_nodes=self.nodes, keep_joint=alone)
         while dag.grow(deadline):
-            last = dag.plies[-1]
-            ends = np.flatnonzero(last.terminal & (last.goals[:, 0] == BEST_GOAL) & alone)
-            if len(ends):
-                self.plan = [joint[0] for joint in dag.path(int(ends[0]))]
-                return self.plan[0]
+            for depth in (dag.depth - 1, dag.depth) if alone else ():  # steps without a choice may end the game
+                ply = dag.plies[depth]
+                ends = np.flatnonzero(ply.terminal & (ply.goals[:, 0] == BEST_GOAL))
+                if len(ends) and depth:
+                    self.plan = [joint[0] for joint in dag.path(int(ends[0]), depth)]
+                    return self.plan[0]
         if not dag.is_complete or dag.plies[0].mover[0] == NOBODY:
             return None
         try:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ggp.errors import GGPError, TimeLimit, UnknownPlayer
+from ggp.errors import GGPError, TimeLimit
 from ggp.game import Game, State
 from ggp.match import Deadline, Happened
 from ggp.reasoner import Floats
 from ggp.terms import Move
 from player.search import rules
-from player.search.algorithms import Options, beliefs, rule
+from player.search.algorithms import Options, beliefs, checked, rule
 from player.search.anytime import PLAYOUTS, Answer, Leaves, deepen, mini_players
 from player.search.beliefs import Belief
 from player.search.dag import Dag, OpponentModel, Pruning
@@ -24,7 +25,7 @@ from player.strategies.base import Player, with_margin
 
 MOST_NODES = 3_000_000
 LEARNING_NODES = 20_000  # of the search that tells what each model would have chosen
-ESTIMATES = 512  # playouts that tell who leads
+ESTIMATES = 128  # playouts that tell who leads
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +47,10 @@ class Searcher(Player):
     ) -> None:
         super().__init__(rng)
         if heuristic not in ("given", "playouts"):
-            raise UnknownPlayer(f"heuristic={heuristic}: expected given or playouts")
+            raise ValueError(f"heuristic={heuristic}: expected given or playouts")
         if depth < 0 or nodes < 1 or playouts < 1:
-            raise UnknownPlayer(f"depth={depth}, nodes={nodes}, playouts={playouts}: expected at least 0, 1 and 1")
-        self.options = options or Options()
+            raise ValueError(f"depth={depth}, nodes={nodes}, playouts={playouts}: expected at least 0, 1 and 1")
+        self.options = checked(options or Options())
         self.depth = depth
         self.nodes = nodes
         self.playouts = playouts
@@ -63,6 +64,9 @@ class Searcher(Player):
         self.me = game.roles.index(role)
         self.reasoner = game.reasoner()
         known = given(game, self.reasoner) if self.heuristic == "given" else None
+        if self.algorithm == "max-prob" and known is not None and not known.distinguishing:
+            log.warning("%s: its heuristic does not tell winners at the end: leaves are valued by playouts", game.name)
+            known = None
         self.leaves = Leaves(
             self.reasoner, self.me, self.rng, chance=game.chance, playouts=self.playouts, heuristic=known
         )
@@ -177,6 +181,8 @@ class ProbMaxN(Searcher):
         **common: Any,
     ) -> None:
         super().__init__(rng, Options(models=models, belief=belief, epsilon=epsilon, true=true), **common)
+        if not 0 < firm < inf:
+            raise ValueError(f"firm={firm:g}: expected a number above 0")
         self.learn = learn
         self.firm = firm
 
@@ -193,7 +199,9 @@ class ProbMaxN(Searcher):
     def observe(self, happened: Happened, state: State | None) -> None:
         super().observe(happened, state)
         if self.before is not None and isinstance(happened, tuple):
-            self.seen.append((self.before, happened))
+            others = set(self.game.roles) - {self.role}
+            if any(len(self.before.legal(role)) > 1 for role in others):
+                self.seen.append((self.before, happened))
         self.before = state
 
     def search(self, state: State, deadline: Deadline) -> Iterator[Answer]:

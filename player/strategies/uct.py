@@ -44,6 +44,11 @@ class UCT(Player):
         models: Mapping[str, Odds] | None = None,
     ) -> None:
         super().__init__(rng)
+        counts = (batch, nodes, worlds)
+        if min(counts) < 1 or max(counts) > 1 << 28 or min(playouts, iterations) < 0:
+            raise ValueError("expected batch, nodes and worlds from 1 to 268435456, playouts and iterations from 0")
+        if not (0 <= c < inf and 0 <= history < inf and 0 <= trust <= 1):
+            raise ValueError("expected c and history from 0, and trust from 0 to 1")
         self.c, self.history, self.batch, self.playouts, self.nodes = c, history, batch, playouts, nodes
         self.iterations, self.worlds, self.trust = iterations, worlds, trust
         self.models = models or {}

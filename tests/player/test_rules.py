@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import ggp
+from ggp.errors import TimeLimit
+from ggp.match import Deadline
 from player.search.anytime import Answer, Leaves, answer
 from player.search.dag import Dag, Pruning
 from player.search.intervals import win_probabilities
@@ -439,3 +441,61 @@ def test_spoil_and_team() -> None:
     assert spoil(outcome).tolist() == [[[-20, -20, -20]]]
     assert team(outcome).tolist() == [[[30, 30, 30]]]
     assert lead(Outcomes(np.array([[[10.0, 0.0]]]), me=0, chance=1)).tolist() == [[[10, 0]]]
+
+
+def test_who_chooses_beside_chance_chooses_alone() -> None:
+    """No mixture: the best move, and of several the first."""
+    coin = Stage((3, 1, 2), tuple(Leaf((goal, 0, 0)) for goal in (0, 0, 100, 100, 100, 100)))
+    found = solved(coin, MaxN(0), chance=2)
+    assert found.value.tolist() == [100, 0, 0]
+    assert found.odds.tolist() == [0, 1, 0]
+    assert solved(coin, MaxProb(0), chance=2).odds.tolist() == [0, 0.5, 0.5]
+
+
+def test_max_prob_alone_wants_its_goal() -> None:
+    reasoner = ggp.load("eight_puzzle").reasoner()
+    dag = Dag(reasoner, reasoner.initial())
+    dag.grow()
+    rule = MaxProb(0)
+    assert answer(dag, rule, Leaves(reasoner, 0, np.random.default_rng(0)).of(rule)).value[0] < 0.5
+
+
+def test_a_very_long_forced_line_is_followed_to_its_end() -> None:
+    numbers = " ".join(f"(next_to {i} {i + 1})" for i in range(1300))
+    text = (
+        "(role p) (init (at 0)) (legal p go) (<= (next (at ?y)) (true (at ?x)) (next_to ?x ?y)) "
+        "(<= end (true (at 1300))) "
+        f"(<= terminal end) (<= (goal p 100) end) (<= (goal p 0) (not end)) {numbers}"
+    )
+    reasoner = ggp.Game.parse(text).reasoner()
+    dag = Dag(reasoner, reasoner.initial())
+    while dag.grow():
+        pass
+    assert dag.is_complete
+    assert answer(dag, MaxN(0)).value.tolist() == [100]
+
+
+def test_a_model_that_knows_nothing_does_not_prune_everything() -> None:
+    class Nothing:
+        def odds(self, states: Any, role: int, legal: Any) -> Any:
+            return np.zeros(legal.shape)
+
+    tree = Node(1, (Leaf((0, 100)), Leaf((100, 0))))
+    found = solved(tree, MaxN(0), models={1: Nothing()}, pruning=Pruning(count=1))
+    assert found.value.tolist() == [0, 100]
+
+
+def test_a_fold_in_pieces_is_the_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = random_tree(np.random.default_rng(8), 3, 6, 3)
+    whole = [solved(tree, rule).value.tolist() for rule in rules(3)]
+    monkeypatch.setattr("player.search.dag.EDGES", 16)
+    assert [solved(tree, rule).value.tolist() for rule in rules(3)] == whole
+
+
+def test_a_fold_that_takes_too_long_ends() -> None:
+    reasoner = ggp.load("tic_tac_toe").reasoner()
+    dag = Dag(reasoner, reasoner.initial())
+    while dag.grow():
+        pass
+    with pytest.raises(TimeLimit, match="not backed up in time"):
+        answer(dag, MaxN(0), deadline=Deadline(-1.0, lambda: 0.0))

@@ -54,7 +54,7 @@ def test_max_prob_has_win_probabilities(tmp_path: Path) -> None:
 def test_soft_maxn_has_outcomes(example: str) -> None:
     found = figures("search", example, "--algorithm", "soft-maxn", "--by", "best")
     assert found["move"] == "a"
-    assert found["moves"][0]["value"]["outcomes"] == [{"p1": 1, "p2": 4, "p3": 5}, {"p1": 6, "p2": 4, "p3": 0}]
+    assert found["moves"][0]["outcomes"] == [{"p1": 1, "p2": 4, "p3": 5}, {"p1": 6, "p2": 4, "p3": 0}]
 
 
 def test_depth_counts_real_choices(tmp_path: Path) -> None:
@@ -101,11 +101,42 @@ def test_a_person_reads_a_table() -> None:
         (["nim", "--algorithm", "prob-maxn", "--belief", ".5,.5"], "belief 0.5, 0.5: expected a probability for each"),
         (["nim", "--algorithm", "prob-maxn", "--belief", "x=1"], "belief of 'x': expected one of first, second"),
         (["nim", "--heuristic", "given"], "--heuristic given: none is known for nim"),
-        (["connect_four", "--max-nodes", "1000"], "more than 1000 nodes to the end of the game: give --depth"),
+        (["connect_four", "--max-nodes", "1000"], "the end of the game is not reached within 60 s, 1000 nodes"),
         (["nim", "--algorithm", "max-prob", "--pruning", "shallow"], "--pruning: for maxn and paranoid"),
         (["rock_paper_scissors", "--pruning", "shallow"], "pruning needs turns"),
+        (["nim", "--pruning", "alpha-beta"], "--pruning alpha-beta: for paranoid"),
+        (["nim", "--belief", ".5", "--belief", ".5"], "--belief: given twice for every role"),
+        (["mummy_maze", "--algorithm", "max-prob", "--depth", "1", "--heuristic", "given"], "does not tell winners"),
+        (["eight_puzzle", "--algorithm", "soft-maxn", "--models", "given"], "soft-maxn compares outcomes, not states"),
         (["nim", "--pruning", "hedge"], "pruning 'hedge': expected one of"),
     ],
 )
 def test_what_is_wrong_is_said(args: list[str], message: str) -> None:
     assert message in failure("search", *args)
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    path = tmp_path / "game.kif"
+    path.write_text(
+        "(role [bold]) (init s) (legal [bold] [/x]) (legal [bold] b) (<= (next t) (does [bold] b)) "
+        "(<= terminal (not (true s))) (goal [bold] 100)"
+    )
+    assert "[/x]" in output("search", str(path), "--depth", "1")
+
+
+def test_nobody_to_search_for(tmp_path: Path) -> None:
+    path = tmp_path / "game.kif"
+    path.write_text("(role random) (init s) (legal random a) (legal random b) (<= terminal (true t)) (goal random 0)")
+    assert "has no role for a player" in failure("search", str(path))
+
+
+def test_the_game_s_own_function_is_a_utility_in_both_engines() -> None:
+    for engine in ("propnet", "prolog"):
+        options = ("--algorithm", "prob-maxn", "--models", "own,given", "--depth", "1", "--engine", engine)
+        assert "given" in figures("search", "goofspiel", *options)["value"]["matrix"]["left"]
+
+
+def test_pruning_keeps_to_the_seconds() -> None:
+    found = figures("search", "connect_four", "--pruning", "speculative", "--seconds", "0.5", "--playouts", "4")
+    assert found["seconds"] < 20
+    assert not found["complete"]

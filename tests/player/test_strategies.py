@@ -130,3 +130,58 @@ def test_options_of_all_ancestors_are_taken() -> None:
         "depth": 3,
         "learn": False,
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "uct:batch=0",
+        "uct:nodes=-5",
+        "uct:c=nan",
+        "prob-maxn:models=foo",
+        "prob-maxn:epsilon=7",
+        "prob-maxn:firm=-3",
+        "prob-maxn:belief=.5",
+        "max-prob:win=x",
+        "soft-maxn:by=x",
+        "mp-mix:defend=nan",
+        "maxn:depth=-1",
+        "maxn:heuristic=x",
+        "default:nodes=-1",
+    ],
+)
+def test_values_that_make_no_sense_are_refused_before_the_match(text: str) -> None:
+    with pytest.raises(UnknownPlayer, match="expected"):
+        parse_player(text)
+
+
+def test_a_plan_that_the_judge_has_crossed_is_made_anew() -> None:
+    game = load("eight_puzzle")
+    player = parse_player("default")(np.random.default_rng(0))
+    player.prepare(game, "player", Deadline(inf))
+    state = game.initial
+    for step in range(60):
+        if state.is_terminal:
+            break
+        chosen = player.choose(state, Deadline(inf))
+        if step == 3:  # the judge plays something else
+            chosen = next(move for move in state.legal("player") if move != chosen)
+        state = state.play(chosen)
+        player.observe((chosen,), state)
+    assert state.goals == {"player": 100}
+    assert step <= 24
+
+
+def test_a_puzzle_that_ends_by_itself_is_recognised() -> None:
+    row: Leaf | Node = Node(0, (Leaf((100,)),))  # no choice
+    for _ in range(3):
+        row = Node(0, (Leaf((0,)), row))
+    game = Game.parse(gdl(row))
+    player = parse_player("default")(np.random.default_rng(0))
+    player.prepare(game, "p1", Deadline(inf))
+    state = game.initial
+    while not state.is_terminal:
+        move = player.choose(state, Deadline(inf))
+        state = state.play(move)
+        player.observe((move,), state)
+    assert state.goals == {"p1": 100}
