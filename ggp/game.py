@@ -101,6 +101,11 @@ class Game:
         """Index of the role `random`, whose moves are dice; None where there is none."""
         return next((i for i, role in enumerate(self.roles) if role.lower() == "random"), None)
 
+    @cached_property
+    def players(self) -> tuple[int, ...]:
+        """Indices of the roles that players take: all but dice."""
+        return tuple(i for i in range(len(self.roles)) if i != self.chance)
+
     def using(
         self,
         engine: str = "auto",

@@ -143,7 +143,7 @@ def seats(game: Game, players: int) -> list[int]:
     [1]
     """
     everybody = range(len(game.roles))
-    without_chance = [i for i in everybody if i != game.chance]
+    without_chance = list(game.players)
     for indices in ([*everybody], without_chance):
         if len(indices) == players:
             return indices

@@ -69,7 +69,7 @@ class _Watch:
     def __init__(self, game: Game, playouts: int, reasoner: Reasoner) -> None:
         self.source = game.rulesheet.source
         self.reasoner = reasoner
-        self.players = {i: role for i, role in enumerate(game.roles) if i != game.chance}
+        self.players = {i: game.roles[i] for i in game.players}
         self.plays = np.array([i in self.players for i in range(len(game.roles))])
         self.playouts = playouts
         self.findings: dict[tuple[str, int | None], Finding] = {}

@@ -89,7 +89,7 @@ class Tournament:
             if one.name == other.name or one.rule_hash == other.rule_hash:
                 raise ValueError(f"games: {one.name} and {other.name} have the same name or the same rules")
         for game in self.games:
-            if not seats(game):
+            if not game.players:
                 raise ValueError(f"games: {game.name} has no role for a player")
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Tournament:
         return sum(min(size, self.most or size) for size in sizes)
 
     def seatings(self, game: Game) -> list[tuple[Factory, ...]]:
-        return SCHEDULES[self.schedule](self.players, len(seats(game)))
+        return SCHEDULES[self.schedule](self.players, len(game.players))
 
     def pairings(self) -> Iterator[Pairing]:
         """All matches: game by game, round by round. Where there are too many, by lot, every group of players alike."""
@@ -229,11 +229,6 @@ def _without_course(line: str, where: str) -> tuple[Match, int]:
     return match, steps
 
 
-def seats(game: Game) -> list[int]:
-    """Indices of the roles that players take: all but `random`."""
-    return [i for i in range(len(game.roles)) if i != game.chance]
-
-
 class Standings:
     """The results of some players against each other; its size does not depend on the number of matches.
 
@@ -325,7 +320,7 @@ class Results:
 
     def add(self, pairing: Pairing, match: Match) -> None:
         game = pairing.game
-        taken = seats(game)
+        taken = game.players
         who = {game.roles[i]: self.players.index(str(p)) for i, p in zip(taken, pairing.players, strict=True)}
         goals = {role: match.scores[role] or 0 for role in who}
         self.matches[game.name] += 1

@@ -101,7 +101,7 @@ def match(
 def _everybody_random(game: Game) -> tuple[Player, ...]:
     from player.players import parse_player
 
-    return (parse_player("random"),) * sum(i != game.chance for i in range(len(game.roles)))
+    return (parse_player("random"),) * len(game.players)
 
 
 def _setting(game: Game, players: tuple[Player, ...], *rest: Any) -> Setting:

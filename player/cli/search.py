@@ -131,7 +131,7 @@ def search(
         raise click.UsageError(f"the rules give {', '.join(stuck)} no move in this position")
     if role is not None and role not in game.roles:
         raise click.UsageError(f"--role {role!r}: expected one of {', '.join(game.roles)}")
-    players = [name for i, name in enumerate(game.roles) if i != game.chance]
+    players = [game.roles[i] for i in game.players]
     if not players:
         raise click.UsageError(f"{game.name} has no role for a player")
     me = role or next((name for name in players if len(state.legal(name)) > 1), players[0])
@@ -283,16 +283,15 @@ def _value(game: Game, found: Answer, value: Any) -> dict[str, Any]:
     from player.search.rules import Paranoid, ProbMaxN
 
     rule = found.rule
-    players = [i for i in range(len(game.roles)) if i != game.chance]
     if isinstance(rule, ProbMaxN):
         matrix = rule.matrix(value[None])[0]
         names = [utility.__name__ for utility in rule.utilities]
-        shown = {game.roles[i]: dict(zip(names, matrix[i].tolist(), strict=True)) for i in players}
+        shown = {game.roles[i]: dict(zip(names, matrix[i].tolist(), strict=True)) for i in game.players}
         return {"matrix": shown, "true": float(value[-1])}
     if isinstance(rule, Paranoid):
         return {game.roles[rule.me]: float(value[0])}
     numbers = rule.payoffs(value[None])[0]
-    return {game.roles[i]: float(numbers[i]) for i in players}
+    return {game.roles[i]: float(numbers[i]) for i in game.players}
 
 
 def _outcomes(game: Game, found: Answer, value: Any) -> dict[str, Any]:
@@ -302,8 +301,7 @@ def _outcomes(game: Game, found: Answer, value: Any) -> dict[str, Any]:
     if not isinstance(found.rule, SoftMaxN):
         return {}
     rows = found.rule.outcomes[found.rule.sets(value[None])[0]]
-    players = [i for i in range(len(game.roles)) if i != game.chance]
-    return {"outcomes": [{game.roles[i]: float(row[i]) for i in players} for row in rows]}
+    return {"outcomes": [{game.roles[i]: float(row[i]) for i in game.players} for row in rows]}
 
 
 def _depth_first(
@@ -357,8 +355,8 @@ def _depth_first(
             found = walker.search(budget.depth)
         except Stopped:
             raise budget.exceeded() from None
-    players = [(i, name) for i, name in enumerate(game.roles) if i != game.chance]
-    value = {me: found.value[0]} if algorithm == "paranoid" else {name: found.value[i] for i, name in players}
+    everybody = {game.roles[i]: found.value[i] for i in game.players} if algorithm == "maxn" else {}
+    value = everybody or {me: found.value[0]}
     move = str(state.reasoner.moves[role][found.move[role]])
     return {
         "move": move,
@@ -389,7 +387,7 @@ def _uct(game: Game, state: State, me: str, seconds: float, seed: int) -> dict[s
     value = tree.value()
     return {
         "move": str(table[tree.best(role)]),
-        "value": {name: 100 * float(value[i]) for i, name in enumerate(game.roles) if i != game.chance},
+        "value": {game.roles[i]: 100 * float(value[i]) for i in game.players},
         "moves": [
             {"move": str(table[c.move]), "value": {me: 100 * float(c.value)}, "probability": c.visits / visits}
             for c in choices

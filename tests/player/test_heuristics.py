@@ -64,7 +64,7 @@ def test_values_are_within_their_bounds_and_not_all_the_same(name: str) -> None:
         assert values.shape == (len(rows), len(game.roles))
         assert values.dtype == np.float64
         assert ((low <= values) & (values <= high)).all()
-    players = [role for role in range(len(game.roles)) if role != game.chance]
+    players = list(game.players)
     assert (np.ptp(heuristic(going)[:, players], axis=0) > 10).all()
 
 
@@ -72,7 +72,7 @@ def test_values_are_within_their_bounds_and_not_all_the_same(name: str) -> None:
 def test_where_it_is_claimed_the_winners_and_only_they_have_the_highest_value_at_the_end(name: str) -> None:
     game, heuristic, _, final = sample(name)
     assert heuristic.distinguishing
-    players = [role for role in range(len(game.roles)) if role != game.chance]
+    players = list(game.players)
     goals, values = heuristic.reasoner.goals(final)[:, players], heuristic(final)[:, players]
     best = [x == x.max(axis=1, keepdims=True) for x in (goals, values)]
     np.testing.assert_array_equal(*best)
