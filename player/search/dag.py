@@ -542,14 +542,20 @@ class Dag:
         assert ply.sizes is not None
         edges, first = self._edges(ply, nodes)
         each = np.diff(first)
-        within = np.arange(first[-1]) - np.repeat(first[:-1], each)  # the last role's moves change fastest
+        within = np.arange(first[-1]) - np.repeat(first[:-1], each)
         sizes = np.repeat(ply.sizes, each, axis=0)
-        strides = np.ones_like(sizes)
-        strides[:, :-1] = np.cumprod(sizes[:, :0:-1], axis=1)[:, ::-1]
         odds = np.full(sizes.shape, np.nan) if ply.odds is None else ply.odds[edges]
         if self.chance is not None:
             odds[:, self.chance] = 1 / sizes[:, self.chance]
-        return Stages(first, ply.sizes, within[:, None] // strides % sizes, values[edges], odds)
+        local = within[:, None] // np.repeat(strides(ply.sizes), each, axis=0) % sizes
+        return Stages(first, ply.sizes, local, values[edges], odds)
+
+
+def strides(sizes: Ints) -> Ints:
+    """(n, roles) how many edges further a role's next move is: the last role's moves change fastest."""
+    found = np.ones_like(sizes)
+    found[:, :-1] = np.cumprod(sizes[:, :0:-1], axis=1)[:, ::-1]
+    return found
 
 
 def _begins(found: Children) -> tuple[Ints, Ints]:

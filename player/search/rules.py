@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ggp.reasoner import Bools, Floats, Ints
-from player.search.dag import TOLERANCE, Choices, Stages
+from player.search.dag import TOLERANCE, Choices, Stages, strides
 from player.search.intervals import win_probabilities
 from player.search.utilities import Outcomes, Utility, own
 
@@ -116,9 +116,9 @@ class Paranoid(Expectation):
         blind = ~np.isnan(stages.odds)
         blind[:, self.me] = False
         weights = np.where(blind, stages.odds, 1.0).prod(axis=1)
-        answers = stages.local * ~blind
-        group = np.unique(np.column_stack((stages.node, answers)), axis=0, return_inverse=True)[1].reshape(-1)
-        expected = np.bincount(group, weights * stages.values[:, 0])[group]
+        answers = stages.local * ~blind * strides(stages.sizes)[stages.node]
+        group = stages.first[stages.node] + answers.sum(axis=1)  # the edge on which the blind play their first moves
+        expected = np.bincount(group, weights * stages.values[:, 0], minlength=len(group))[group]
         replies = stages.moves(self.me, np.minimum, expected[:, None])
         return replies, self.odds(replies)
 

@@ -339,6 +339,15 @@ def test_paranoid_lets_the_others_answer() -> None:
     assert found.move() == 1
 
 
+def test_paranoid_averages_over_who_does_not_see_the_move() -> None:
+    """p1 against p2, who answers, and dice, which do not: the worst answer of each move, on average of the dice."""
+    goals = [[[10, 90], [40, 40]], [[0, 60], [50, 50]]]  # p1's move, p2's, the dice
+    stage = Stage((2, 2, 2), tuple(Leaf((goal, 0, 0)) for mine in goals for yours in mine for goal in yours))
+    found = solved(stage, Paranoid(0), chance=2)
+    assert found.values[:, 0].tolist() == [40, 30]
+    assert found.value.tolist() == [40]
+
+
 def test_every_rule_takes_simultaneous_moves() -> None:
     rng = np.random.default_rng(4)
     for _ in range(5):
