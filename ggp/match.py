@@ -52,6 +52,10 @@ class Deadline:
     def passed(self) -> bool:
         return self.clock() > self.at
 
+    def part(self, share: float) -> Deadline:
+        """When this share of the time that is left will have passed."""
+        return Deadline.after(share * self.remaining, clock=self.clock)
+
 
 @dataclass(frozen=True)
 class Percepts:

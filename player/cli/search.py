@@ -222,14 +222,13 @@ def _folded(
     known = _heuristic(game, state, algorithm, heuristic)
     rng = np.random.default_rng(seed)
     leaves = Leaves(reasoner, role, rng, chance=game.chance, playouts=playouts, heuristic=known)
-    keep = "given" in (*options.models, options.true)
     dag = Dag(
         reasoner,
         state.row,
         chance=game.chance,
         max_nodes=budget.nodes,
         max_bytes=budget.memory,
-        keep_states=keep,
+        keep_states=options.asks_for_states,
     )
     chosen = rule(algorithm, game, role, options, lambda: leaves.outcomes(state.row).goals.mean((0, 1)))
     deadline = Deadline.after(budget.seconds or budget.time_limit)

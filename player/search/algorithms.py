@@ -31,6 +31,11 @@ class Options:
     defend: float = 20.0  # mp-mix: from which lead on the searcher is paranoid
     attack: float = 20.0  # mp-mix: from which lead of another on it attacks
 
+    @property
+    def asks_for_states(self) -> bool:
+        """Whether a utility is a function of the final state, not only of the goals."""
+        return "given" in (*self.models, self.true)
+
 
 def checked(options: Options) -> Options:
     """The options, if there are such."""

@@ -11,15 +11,15 @@ import numpy as np
 
 from ggp.errors import TimeLimit
 from ggp.match import Deadline
-from ggp.reasoner import NO_GOAL, Floats, Ints, Reasoner, States
+from ggp.reasoner import Floats, Ints, Reasoner, States
 from player.search.dag import Choices, Dag, Stages
-from player.search.heuristics import Heuristic
-from player.search.rules import Expectation, ProbMaxN, Values
+from player.search.heuristics import Heuristic, playout_outcomes
+from player.search.rules import Expectation, ProbMaxN, Values, best
 from player.search.utilities import Outcomes
 
 PLAYOUTS = 16  # per leaf
 ROWS = 16  # leaves that are valued before the clock is looked at again, at first
-GROWING = 0.6  # of the time that is left
+GROWING = 0.6  # of the time that is left: a ply that takes longer would not be folded in time
 PATIENCE = 0.02  # seconds between two looks at the clock
 
 
@@ -49,7 +49,7 @@ class Answer:
         """The move to play: by lot where the rule says so, without `rng` the first of the likeliest."""
         odds = self.decision
         if rng is None:
-            return int(self.moves[(odds >= odds.max() - 1e-9).argmax()])
+            return int(self.moves[best(odds).argmax()])
         return int(rng.choice(self.moves, p=odds / odds.sum()))
 
 
@@ -79,8 +79,7 @@ class Leaves:
         if self.heuristic is not None:
             goals = self.heuristic(states)[:, None, :]
         else:
-            found = self.reasoner.playouts(states, self.playouts, self.rng).goals
-            goals = np.where(found == NO_GOAL, 0.0, found)
+            goals = playout_outcomes(self.reasoner, states, self.playouts, self.rng)
         return Outcomes(goals, self.me, self.chance, is_final=False)
 
     def of(self, rule: Expectation) -> Callable[[States], Values]:
@@ -116,7 +115,7 @@ def deepen(
     """
     leaves.deadline = deadline
     frontier = leaves.of(rule)
-    while (depth is None or dag.depth < depth) and dag.grow(_part(deadline)):
+    while (depth is None or dag.depth < depth) and dag.grow(deadline and deadline.part(GROWING)):
         try:
             yield answer(dag, rule, frontier, deadline)
         except TimeLimit:
@@ -131,13 +130,6 @@ def deepen(
             yield answer(dag, rule, frontier, deadline)
         except TimeLimit:
             return
-
-
-def _part(deadline: Deadline | None) -> Deadline | None:
-    """When a ply must be there for its leaves and its fold to be in time as well."""
-    if deadline is None or deadline.at == inf:
-        return deadline
-    return Deadline.after(GROWING * deadline.remaining, clock=deadline.clock)
 
 
 def averaged(value: Callable[[States], Values]) -> Callable[[States], Values]:
@@ -189,7 +181,7 @@ def answer(
             predictions[role] = _moves(dag, root, role), root.of_role(role, likely)
         if me in predictions and not dag.passed:
             together = True
-            replies, odds = rule.replies(root)
+            replies, odds = rule.replies(root, likely)
             moves, values = predictions[me][0], replies.values
         else:
             values = value

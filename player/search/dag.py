@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from ggp.errors import TimeLimit
 from ggp.match import Deadline
-from ggp.reasoner import NO_GOAL, Bools, Children, Floats, Ints, Reasoner, States
+from ggp.reasoner import Bools, Children, Floats, Ints, Reasoner, States
 from player.search import kernels
-from player.search.utilities import Outcomes
+from player.search.utilities import Outcomes, scored
 
 NOBODY, SEVERAL = -1, -2  # instead of the role that chooses
 LONGEST_FORCED = 1000  # steps without a choice before we doubt that there will be one
@@ -456,7 +456,7 @@ class Dag:
 
     def outcomes(self, ply: Ply, nodes: Ints, me: int) -> Outcomes:
         """How the game ends where it has ended."""
-        goals = np.where(ply.goals[nodes] == NO_GOAL, 0.0, ply.goals[nodes])
+        goals = scored(ply.goals[nodes])
         states = ply.states[nodes] if len(ply.states) == len(ply) else None
         return Outcomes(goals[:, None, :], me, self.chance, states=states, reasoner=self.reasoner)
 

@@ -10,8 +10,9 @@ import numpy as np
 from ggp.game import Game
 from ggp.match import Deadline
 from ggp.propnet.tape import END, RUN, Tape
-from ggp.reasoner import NO_GOAL, Reasoner, States
+from ggp.reasoner import Reasoner, States
 from player.search.dag import Dag
+from player.search.utilities import scored
 
 MOST_COMBINATIONS = 100_000
 
@@ -44,7 +45,7 @@ def _seen(reasoner: Reasoner, root: States, max_nodes: int, deadline: Deadline |
     if not dag.is_complete:
         return None
     ends = [ply.goals[ply.terminal] for ply in dag.plies]
-    sums = np.concatenate([np.where(goals == NO_GOAL, 0, goals).sum(axis=1) for goals in ends])
+    sums = np.concatenate([scored(goals).sum(axis=1) for goals in ends])
     return int(sums.max()) if len(sums) else None
 
 

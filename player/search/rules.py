@@ -68,9 +68,8 @@ class Expectation:
             odds[:, role] = np.where(sole[stages.node], alone, odds[:, role])
         return odds
 
-    def replies(self, stages: Stages) -> tuple[Choices, Floats]:
-        """The searcher's moves where several choose at once, as if it chose alone, and how likely each is."""
-        odds = self.play(stages)
+    def replies(self, stages: Stages, odds: Floats) -> tuple[Choices, Floats]:
+        """The searcher's moves where all `play` with these odds, as if it chose alone, and how likely each is."""
         return stages.replies(self.me, odds), stages.of_role(self.me, odds)
 
     def decision(self, values: Values, odds: Floats) -> Floats:
@@ -111,7 +110,7 @@ class Paranoid(Expectation):
         against = np.where(np.arange(stages.sizes.shape[1]) == self.me, 1.0, -1.0)
         return stages.equilibrium(stages.values * against)
 
-    def replies(self, stages: Stages) -> tuple[Choices, Floats]:
+    def replies(self, stages: Stages, odds: Floats | None = None) -> tuple[Choices, Floats]:
         """The others answer the searcher's move; chance, and who has a model, does not know it."""
         blind = ~np.isnan(stages.odds)
         blind[:, self.me] = False
@@ -142,9 +141,8 @@ class MaxProb(Expectation):
         self.win = win
 
     def leaf(self, outcomes: Outcomes) -> Values:
-        if outcomes.is_final and self.win == "goal":
-            return np.asarray(outcomes.goals.mean(axis=1) / 100)
-        if len(outcomes.players) == 1:  # nobody to be better than
+        alone = len(outcomes.players) == 1  # nobody to be better than
+        if alone or (outcomes.is_final and self.win == "goal"):
             return np.asarray(outcomes.goals.mean(axis=1) / 100)
         goals = outcomes.goals.copy()
         if outcomes.chance is not None:
@@ -247,13 +245,13 @@ class ProbMaxN(Expectation):
         return np.where(modelled, (1 - model) * greedy + model * np.nan_to_num(stages.odds), greedy)
 
     def decision(self, values: Values, odds: Floats) -> Floats:
-        best = _best(self.worth(values))
-        return np.asarray(best / best.sum())
+        good = best(self.worth(values))
+        return np.asarray(good / good.sum())
 
     def back_up(self, choices: Choices) -> Values:
         values = super().back_up(choices)
-        best = np.maximum.reduceat(choices.values[:, -1], choices.first[:-1])
-        values[:, -1] = np.where(choices.mover == self.me, best, values[:, -1])
+        most = np.maximum.reduceat(choices.values[:, -1], choices.first[:-1])
+        values[:, -1] = np.where(choices.mover == self.me, most, values[:, -1])
         return values
 
     def back_up_stages(self, stages: Stages) -> Values:
@@ -344,17 +342,19 @@ class SoftMaxN(Expectation):
         return found
 
     def _numbers(self, rows: Floats, outcomes: Outcomes) -> Ints:
-        room = 64 * self.words
-        found = [self.known.setdefault(row, len(self.known)) if len(self.known) < room else self.known.get(row, -1)
-                 for row in map(tuple, rows.tolist())]  # fmt: skip
+        """The numbers of these outcomes; one for which there is no room gets that of the next alike."""
+        keys = list(map(tuple, rows.tolist()))
+        for key in keys:
+            if len(self.known) < 64 * self.words:
+                self.known.setdefault(key, len(self.known))
         if len(self.known) != len(self.outcomes):
             self.outcomes = np.array(list(self.known))
             ends = Outcomes(self.outcomes[:, None, :], outcomes.me, outcomes.chance)
             self.wanted = np.stack([utility(ends)[:, 0] for utility in self.utilities])
-        return np.array([
-            number if number >= 0 else int(np.abs(self.outcomes - row).sum(axis=1).argmin())
-            for number, row in zip(found, rows, strict=True)
-        ], np.int64)  # fmt: skip
+        return np.array([self.known[key] if key in self.known else self._next_alike(key) for key in keys], np.int64)
+
+    def _next_alike(self, outcome: tuple[float, ...]) -> int:
+        return int(np.abs(self.outcomes - outcome).sum(axis=1).argmin())
 
     def sets(self, values: Values) -> Bools:
         """(n, known): which outcomes are in each set."""
@@ -414,12 +414,11 @@ class SoftMaxN(Expectation):
     def odds(self, choices: Choices) -> Floats:
         return choices.evenly(self.kept(choices))
 
-    def replies(self, stages: Stages) -> tuple[Choices, Floats]:
-        replies = stages.moves(self.me, np.bitwise_or, stages.values)
-        return replies, stages.of_role(self.me, self.play(stages))
+    def replies(self, stages: Stages, odds: Floats) -> tuple[Choices, Floats]:
+        return stages.moves(self.me, np.bitwise_or, stages.values), stages.of_role(self.me, odds)
 
     def decision(self, values: Values, odds: Floats) -> Floats:
-        return np.asarray(np.eye(len(values))[_best(self.worth(values)).argmax()])
+        return np.asarray(np.eye(len(values))[best(self.worth(values)).argmax()])
 
 
 def _of(values: Values, role: Ints) -> Floats:
@@ -428,7 +427,8 @@ def _of(values: Values, role: Ints) -> Floats:
     return found
 
 
-def _best(worth: Floats) -> Bools:
+def best(worth: Floats) -> Bools:
+    """(n,) what is worth most, with all that tie."""
     found: Bools = worth >= worth.max() - TOLERANCE
     return found
 

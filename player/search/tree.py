@@ -11,8 +11,9 @@ from array import array
 import numpy as np
 import numpy.typing as npt
 
-from ggp.reasoner import NO_GOAL, Ints, Reasoner, States
+from ggp.reasoner import Ints, Reasoner, States
 from player.search.dag import LONGEST_FORCED, MOST_NODES, NOBODY, SEVERAL, Table, TextOrder
+from player.search.utilities import scored
 
 UNKNOWN = -3  # who moves, in a node that has not been expanded
 BATCH = 1 << 12  # children of one engine call, roughly
@@ -142,7 +143,7 @@ class GameTree:
         count = self._table.count
         if count > len(self._goals):
             self._goals = np.concatenate([self._goals, np.zeros((count, self._goals.shape[1]))])
-        self._goals[count - len(fresh) : count] = np.where(goals[fresh] == NO_GOAL, 0, goals[fresh])
+        self._goals[count - len(fresh) : count] = scored(goals[fresh])
         self._terminal += terminal[fresh].astype(np.uint8).tobytes()
         self._parent.frombytes(parents[fresh].astype(np.int32).tobytes())
         self._mover.frombytes(np.full(len(fresh), UNKNOWN, np.int8).tobytes())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ggp.reasoner import Floats, Reasoner, States
+from ggp.reasoner import NO_GOAL, Floats, Ints, Reasoner, States
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Outcomes:
     @property
     def players(self) -> list[int]:
         return [role for role in range(self.goals.shape[-1]) if role != self.chance]
+
+
+def scored(goals: Ints) -> Floats:
+    """Goals as search takes them: where the rules give none, 0."""
+    return np.where(goals == NO_GOAL, 0.0, goals)
 
 
 Utility = Callable[[Outcomes], Floats]  # (n, samples, roles): what the outcome is worth to each role

@@ -52,10 +52,14 @@ class Player:
 
     def legal(self, state: State | None, deadline: Deadline) -> Moves:
         """The role's legal moves: a GDL-II player can know them although it does not know the state."""
-        if state is None:
-            assert self.guess is not None, "only GDL-II hides the state"
-            state = self.guess.state(deadline)
-        return state.legal(self.role)
+        return self.possible(state, deadline).legal(self.role)
+
+    def possible(self, state: State | None, deadline: Deadline) -> State:
+        """The state; in GDL-II, which hides it, one that fits what was seen."""
+        if state is not None:
+            return state
+        assert self.guess is not None, "only GDL-II hides the state"
+        return self.guess.state(deadline)
 
 
 class Guess:

@@ -12,7 +12,7 @@ from ggp.match import Deadline, Happened
 from ggp.terms import Move
 from player.search.anytime import answer
 from player.search.dag import NOBODY, Dag
-from player.search.rules import MaxN, ProbMaxN
+from player.search.rules import MaxN, ProbMaxN, best
 from player.strategies.base import Player
 from player.strategies.uct import UCT
 
@@ -42,10 +42,9 @@ class Default(Player):
     def prepare(self, game: Game, role: str, deadline: Deadline) -> None:
         super().prepare(game, role, deadline)
         self.me = game.roles.index(role)
-        self.uct.prepare(game, role, Deadline.after(deadline.remaining / 2, clock=deadline.clock))
+        self.uct.prepare(game, role, deadline.part(0.5))
         if not game.is_imperfect:  # a puzzle gets its plan; else this only loads what is compiled
-            share = 0.5 if len(game.roles) == 1 else 0.05
-            self.solved(game.initial, Deadline.after(min(deadline.remaining * share, 1e6), clock=deadline.clock))
+            self.solved(game.initial, deadline.part(0.5 if len(game.roles) == 1 else SOLVING))
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
         legal = self.legal(state, deadline)
@@ -53,9 +52,8 @@ class Default(Player):
             return legal[0]
         if state is not None:
             share = PUZZLING if len(self.game.roles) == 1 else SOLVING
-            within = min(deadline.remaining * share, 1e6)
             try:
-                move = self.solved(state, Deadline.after(within, clock=deadline.clock))
+                move = self.solved(state, deadline.part(share))
             except GGPError as error:
                 log.warning("default: %s, playing UCT", error)
                 move = None
@@ -103,5 +101,4 @@ class Default(Player):
         worth = found.rule.worth(found.values)
         errors = ProbMaxN(self.me, roles=len(self.game.roles), chance=self.game.chance)
         erring = answer(dag, errors, deadline=deadline)
-        good = worth >= worth.max() - 1e-9
-        return int(found.moves[np.where(good, erring.values[:, -1], -np.inf).argmax()])
+        return int(found.moves[np.where(best(worth), erring.values[:, -1], -np.inf).argmax()])

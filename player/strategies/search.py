@@ -74,10 +74,10 @@ class Searcher(Player):
             pass  # what is compiled at the first use is compiled now
 
     def choose(self, state: State | None, deadline: Deadline) -> Move:
-        legal = self.legal(state, deadline)
+        state = self.possible(state, deadline)
+        legal = state.legal(self.role)
         if len(legal) == 1:
             return legal[0]
-        state = state or self.guessed(deadline)
         self.answer = None
         try:
             for found in self.search(state, with_margin(deadline)):
@@ -87,11 +87,6 @@ class Searcher(Player):
         if self.answer is None:
             return legal[int(self.rng.integers(len(legal)))]
         return state.reasoner.moves[self.me][self.answer.move(self.rng)]
-
-    def guessed(self, deadline: Deadline) -> State:
-        """In GDL-II: a state that fits what was seen."""
-        assert self.guess is not None, "only GDL-II hides the state"
-        return self.guess.state(deadline)
 
     def search(self, state: State, deadline: Deadline) -> Iterator[Answer]:
         """Better and better answers for a state."""
@@ -106,7 +101,7 @@ class Searcher(Player):
             models=self.models,
             pruning=self.pruning,
             max_nodes=nodes,
-            keep_states="given" in (*self.options.models, self.options.true),
+            keep_states=self.options.asks_for_states,
         )
 
     def rule(self, state: State) -> Expectation:
@@ -215,7 +210,7 @@ class ProbMaxN(Searcher):
     def study(self, before: State, moves: tuple[Move, ...], deadline: Deadline) -> None:
         """Learns from everybody's choices in a state, as far as a small search tells what each model would do."""
         dag, rule = self.dag(before, LEARNING_NODES), self.rule(before)
-        half = Deadline.after(min(deadline.remaining / 2, 1e6), clock=deadline.clock)
+        half = deadline.part(0.5)
         while (not self.depth or dag.depth < self.depth) and dag.grow(half):
             pass
         try:

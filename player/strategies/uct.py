@@ -135,7 +135,7 @@ class UCT(Player):
         votes = dict.fromkeys(legal, 0.0)
         for number, guess in enumerate(self.guesses):
             left = len(self.guesses) - number
-            part = deadline if left == 1 else Deadline.after(deadline.remaining / left, clock=deadline.clock)
+            part = deadline if left == 1 else deadline.part(1 / left)
             try:
                 state = guess.state(part)
                 tree = self.search(state, part, len(self.guesses))

@@ -14,10 +14,11 @@ import numpy as np
 import ggp
 from ggp.canonical import renamed, renaming
 from ggp.game import Game
-from ggp.reasoner import DEFAULT_MAX_STEPS, Floats, Ints, Reasoner, States
+from ggp.reasoner import DEFAULT_MAX_STEPS, Floats, Reasoner, States
 from ggp.terms import Fact
 from player.search.heuristics import kernels
 from player.search.heuristics.recipes import OTHERS, RECIPES, Recipe, Weights
+from player.search.utilities import scored
 
 if TYPE_CHECKING:
     from ggp.propnet import PropnetReasoner
@@ -111,12 +112,12 @@ def _bundled(name: str) -> Game:
 
 def playout_outcomes(
     reasoner: Reasoner, rows: States, n: int, rng: np.random.Generator, *, max_steps: int = DEFAULT_MAX_STEPS
-) -> Ints:
+) -> Floats:
     """(rows, n, roles): goals after `n` random games from each row, 0 where the rules give none.
 
     A game that does not end within `max_steps` counts with the goals of the state that it has reached.
     """
-    return np.maximum(reasoner.playouts(rows, n, rng, max_steps=max_steps).goals, 0)
+    return scored(reasoner.playouts(rows, n, rng, max_steps=max_steps).goals)
 
 
 def playout_means(
